@@ -29,4 +29,5 @@ pub(crate) use self::values::{
 };
 pub(crate) use self::workers::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,
+    WorkerEntry,
 };

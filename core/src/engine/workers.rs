@@ -12,6 +12,23 @@ pub(crate) struct StoredName {
     pub(crate) instance: String,
 }
 
+/// The place of a worker among all: its name, NUL, and its instance. Something else may have written it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkerEntry(pub(crate) Bytes);
+
+impl WorkerEntry {
+    pub(crate) fn name(&self) -> Option<StoredName> {
+        let (name, instance) = std::str::from_utf8(&self.0).ok()?.split_once('\0')?;
+        Some(StoredName { name: name.to_owned(), instance: instance.to_owned() })
+    }
+}
+
+impl From<&StoredName> for WorkerEntry {
+    fn from(worker: &StoredName) -> WorkerEntry {
+        WorkerEntry([worker.name.as_bytes(), b"\0", worker.instance.as_bytes()].concat().into())
+    }
+}
+
 /// A command as an engine stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredCommand {
@@ -39,7 +56,7 @@ pub(crate) struct BeatAnswer {
 /// Which workers to read: those behind this one, in the order of names and instances.
 #[derive(Debug, Clone)]
 pub(crate) struct WhichWorkers {
-    pub(crate) after: Option<StoredName>,
+    pub(crate) after: Option<WorkerEntry>,
     /// Only those of this name.
     pub(crate) name: Option<String>,
     /// How many entries to look at, at least 1.
@@ -48,7 +65,7 @@ pub(crate) struct WhichWorkers {
 
 #[derive(Debug, Clone)]
 pub(crate) struct StoredWorker {
-    pub(crate) worker: StoredName,
+    pub(crate) entry: WorkerEntry,
     /// When its last beat was.
     pub(crate) beat_ms: u64,
     pub(crate) body: Bytes,
@@ -61,7 +78,7 @@ pub(crate) struct StoredWorker {
 pub(crate) struct StoredWorkers {
     pub(crate) found: Vec<StoredWorker>,
     /// Where to read on; `None`: there are no more.
-    pub(crate) next: Option<StoredName>,
+    pub(crate) next: Option<WorkerEntry>,
 }
 
 impl StoredCommand {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::types::{
     Beat, BeatReply, RunningItem, WorkerAction, WorkerCommand, WorkerId, WorkerInfo, WorkersPage,
 };
-use crate::engine::{StoredCommand, StoredName, StoredWorker};
+use crate::engine::{StoredCommand, StoredName, StoredWorker, WorkerEntry};
 use crate::histogram::Histogram;
 use crate::options::ms;
 use crate::unix_time::{from_ms, to_ms};
@@ -229,7 +229,7 @@ pub(super) fn write(beat: &Beat) -> Bytes {
 /// `None` if it cannot be read, or breaks a limit: anybody who may beat may have written it.
 pub(super) fn read(stored: StoredWorker) -> Option<WorkerInfo> {
     let fields: BeatFields = serde_json::from_slice(&stored.body).ok()?;
-    let beat = Beat { worker: worker_id(stored.worker), ..fields.into_beat().ok()? };
+    let beat = Beat { worker: worker_id(&stored.entry)?, ..fields.into_beat().ok()? };
     beat.validate().ok()?;
     let commands = stored.commands.iter().filter_map(read_command).collect();
     let seen = from_ms(stored.beat_ms.min(LAST_MS));
@@ -248,8 +248,11 @@ pub(super) fn read_command(stored: &StoredCommand) -> Option<WorkerCommand> {
     Some(WorkerCommand { number: stored.number, action })
 }
 
-pub(super) fn worker_id(stored: StoredName) -> WorkerId {
-    WorkerId { name: stored.name, instance: stored.instance }
+/// `None`: no worker has such a name.
+pub(super) fn worker_id(entry: &WorkerEntry) -> Option<WorkerId> {
+    let StoredName { name, instance } = entry.name()?;
+    let worker = WorkerId { name, instance };
+    worker.validate().ok().map(|()| worker)
 }
 
 fn histogram(values: Vec<(u64, u64)>) -> Histogram {

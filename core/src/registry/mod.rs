@@ -13,7 +13,7 @@ pub use self::types::{
     Beat, BeatReply, RunningItem, WorkerAction, WorkerCommand, WorkerId, WorkerInfo,
     WorkersOptions, WorkersPage,
 };
-use crate::engine::{StoredBeat, StoredCommand, StoredName, WhichWorkers};
+use crate::engine::{StoredBeat, StoredCommand, StoredName, WhichWorkers, WorkerEntry};
 use crate::name::QueueName;
 use crate::options::{MAX_BEAT, MAX_WORKER_COMMANDS, MAX_WORKERS_PAGE};
 use crate::{Client, Error, Result};
@@ -96,16 +96,38 @@ impl Client {
             after.validate()?;
         }
         let context = self.open_context()?;
-        let after = options.after.as_ref().map(stored);
-        let which = WhichWorkers { after, name: options.name, limit };
-        let read = context.engine.read_workers(&which).await?;
-        let next = read.next.map(json::worker_id);
-        let mut page = WorkersPage { next, ..WorkersPage::default() };
-        for stored in read.found {
-            match json::read(stored) {
-                None => page.skipped += 1,
-                Some(worker) => page.workers.push(worker),
+        let after = options.after.as_ref().map(|worker| WorkerEntry::from(&stored(worker)));
+        let mut which = WhichWorkers { after, name: options.name, limit };
+        let mut page = WorkersPage::default();
+        loop {
+            let read = context.engine.read_workers(&which).await?;
+            let (mut last, mut unreadable) = (None, 0);
+            for stored in read.found {
+                match json::read(stored) {
+                    None => unreadable += 1,
+                    Some(worker) => {
+                        page.skipped += std::mem::take(&mut unreadable);
+                        last = Some(worker.beat.worker.clone());
+                        page.workers.push(worker);
+                    }
+                }
             }
+            let Some(end) = read.next else {
+                page.skipped += unreadable;
+                break;
+            };
+            page.next = json::worker_id(&end);
+            if page.next.is_some() {
+                page.skipped += unreadable;
+                break;
+            }
+            // Nobody can go on after an entry that no worker has written: the next page begins before it.
+            page.next = last;
+            if page.next.is_some() || which.after.as_ref() == Some(&end) {
+                break;
+            }
+            page.skipped += unreadable;
+            which.after = Some(end);
         }
         if let Some(queue) = &options.queue {
             page.workers.retain(|worker| worker.beat.queues.contains(queue));

@@ -20,3 +20,4 @@ mod schedules;
 #[path = "../support/mod.rs"]
 mod support;
 mod verify;
+mod workers;

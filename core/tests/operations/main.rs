@@ -58,3 +58,4 @@ mod unique;
 mod waiting;
 mod wanted;
 mod workers;
+mod workers_on_redis;

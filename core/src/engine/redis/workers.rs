@@ -10,6 +10,7 @@ use super::scripts::Script;
 use crate::Result;
 use crate::engine::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,
+    WorkerEntry,
 };
 use crate::name::QueueName;
 use crate::options::{COMMAND_LIFE, MAX_QUIET_WORKERS, MAX_WORKER_COMMANDS, WORKER_LIFE, ms};
@@ -24,7 +25,7 @@ async fn query(
 
 pub(super) async fn beat(engine: &RedisEngine, beat: &StoredBeat) -> Result<BeatAnswer> {
     let fill = |command: &mut Cmd| {
-        command.arg(&beat.worker.name).arg(entry(&beat.worker)).arg(&*beat.body);
+        command.arg(&beat.worker.name).arg(&*entry(&beat.worker)).arg(&*beat.body);
         command.arg(ms(WORKER_LIFE)).arg(ms(COMMAND_LIFE)).arg(&beat.acknowledged);
     };
     let mut values = reply::list(query(engine, Script::Beat, fill).await?)?.into_iter();
@@ -38,7 +39,7 @@ pub(super) async fn command(
     stored: &StoredCommand,
 ) -> Result<bool> {
     let fill = |command: &mut Cmd| {
-        command.arg(entry(worker)).arg(stored.number).arg(&*stored.text);
+        command.arg(&*entry(worker)).arg(stored.number).arg(&*stored.text);
         command.arg(ms(COMMAND_LIFE)).arg(MAX_WORKER_COMMANDS);
     };
     match reply::number(query(engine, Script::CommandWorker, fill).await?)? {
@@ -58,24 +59,23 @@ pub(super) async fn set_quiet(engine: &RedisEngine, name: &str, quiet: bool) -> 
 }
 
 pub(super) async fn read(engine: &RedisEngine, which: &WhichWorkers) -> Result<StoredWorkers> {
-    let after = which.after.as_ref().map(entry).unwrap_or_default();
+    let after = which.after.as_ref().map(|entry| entry.0.clone()).unwrap_or_default();
     let fill = |command: &mut Cmd| {
-        command.arg(&after).arg(which.name.as_deref().unwrap_or_default()).arg(which.limit);
+        command.arg(&*after).arg(which.name.as_deref().unwrap_or_default()).arg(which.limit);
     };
     let mut values = reply::list(query(engine, Script::ReadWorkers, fill).await?)?.into_iter();
-    let next = name(&reply::bytes(values.next().unwrap_or(Value::Nil))?);
+    let next = reply::bytes(values.next().unwrap_or(Value::Nil))?;
+    let next = (!next.is_empty()).then_some(WorkerEntry(next));
     let mut found = Vec::new();
     while let Some(entry) = values.next() {
-        let entry = reply::bytes(entry)?;
+        let entry = WorkerEntry(reply::bytes(entry)?);
         let mut next = || values.next().unwrap_or(Value::Nil);
         let expires: u64 = reply::number(next())?;
         let (body, quiet) = (reply::bytes(next())?, reply::number::<u8>(next())? == 1);
         let count = reply::number(next())?;
         let commands = commands(&mut values, count)?;
-        // Something else may have written it.
-        let Some(worker) = name(&entry) else { continue };
         let beat_ms = expires.saturating_sub(ms(WORKER_LIFE));
-        found.push(StoredWorker { worker, beat_ms, body, quiet, commands });
+        found.push(StoredWorker { entry, beat_ms, body, quiet, commands });
     }
     Ok(StoredWorkers { found, next })
 }
@@ -92,11 +92,6 @@ fn commands(values: &mut impl Iterator<Item = Value>, most: usize) -> Result<Vec
     Ok(commands)
 }
 
-fn entry(worker: &StoredName) -> Vec<u8> {
-    [worker.name.as_bytes(), b"\0", worker.instance.as_bytes()].concat()
-}
-
-fn name(entry: &Bytes) -> Option<StoredName> {
-    let (name, instance) = std::str::from_utf8(entry).ok()?.split_once('\0')?;
-    Some(StoredName { name: name.to_owned(), instance: instance.to_owned() })
+fn entry(worker: &StoredName) -> Bytes {
+    WorkerEntry::from(worker).0
 }

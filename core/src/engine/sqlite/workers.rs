@@ -6,6 +6,7 @@ use super::database::Database;
 use crate::Result;
 use crate::engine::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,
+    WorkerEntry,
 };
 use crate::options::{
     COMMAND_LIFE, MAX_BATCH_BYTES, MAX_QUIET_WORKERS, MAX_WORKER_COMMANDS, WORKER_LIFE, ms,
@@ -121,7 +122,8 @@ pub(super) fn set_quiet(db: &mut Database, name: &str, quiet: bool) -> Result<()
 
 pub(super) fn read(db: &mut Database, which: &WhichWorkers) -> Result<StoredWorkers> {
     let (now, life) = (db.now as i64, ms(WORKER_LIFE) as i64);
-    let (after, instance) = match (&which.after, &which.name) {
+    let after = which.after.as_ref().and_then(WorkerEntry::name);
+    let (after, instance) = match (&after, &which.name) {
         (Some(after), _) => (&*after.name, &*after.instance),
         (None, Some(name)) => (&**name, ""),
         (None, None) => ("", ""),
@@ -151,14 +153,14 @@ pub(super) fn read(db: &mut Database, which: &WhichWorkers) -> Result<StoredWork
         if expires > now {
             room -= length;
             if room < 0 && !answer.found.is_empty() {
-                answer.next = last;
+                answer.next = last.as_ref().map(WorkerEntry::from);
                 return Ok(answer);
             }
             let body: Vec<u8> = db.run("SELECT body FROM worker WHERE worker = ?1", |s| {
                 s.query_row([number], |row| row.get(0))
             })?;
             answer.found.push(StoredWorker {
-                worker: worker.clone(),
+                entry: (&worker).into(),
                 beat_ms: (expires - life).max(0) as u64,
                 body: body.into(),
                 quiet: is_quiet(db, &worker.name)?,
@@ -167,6 +169,6 @@ pub(super) fn read(db: &mut Database, which: &WhichWorkers) -> Result<StoredWork
         }
         last = Some(worker);
     }
-    answer.next = last.filter(|_| full);
+    answer.next = last.filter(|_| full).as_ref().map(WorkerEntry::from);
     Ok(answer)
 }
