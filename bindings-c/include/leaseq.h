@@ -866,7 +866,7 @@ typedef struct {
  */
 typedef struct {
     /**
-     * Its name of 1 to 128 bytes, which is its own in the queue.
+     * Its name of 1 to 128 bytes without control characters, which is its own in the queue.
      */
     const char *name;
     /**

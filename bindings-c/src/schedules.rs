@@ -19,7 +19,7 @@ use crate::status::status;
 /// A schedule to put. Set it to zero first: `leaseq_schedule schedule = {0};`
 #[repr(C)]
 pub struct leaseq_schedule {
-    /// Its name of 1 to 128 bytes, which is its own in the queue.
+    /// Its name of 1 to 128 bytes without control characters, which is its own in the queue.
     pub name: *const c_char,
     /// The data of the item that each tick adds, at most 1 MiB.
     pub data: *const c_void,

@@ -401,7 +401,7 @@ class Schedule:
     """
 
     name: str
-    """1 to 128 bytes; its own in the queue."""
+    """1 to 128 bytes without control characters; its own in the queue."""
     item: Item | Data
     """What each tick adds, with the id `NAME@TIME`; a delay begins with the tick."""
     cron: str | None = field(default=None, kw_only=True)

@@ -82,6 +82,8 @@ impl Swap {
 pub(crate) enum Swapped {
     /// Another version is stored.
     Refused,
+    /// There is none, and the queue has as many as it may have.
+    Full,
     /// Swapped, without the items, because the last one of the schedule has not ended.
     Skipped,
     /// Swapped, and which of the items were added.

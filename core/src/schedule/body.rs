@@ -26,12 +26,16 @@ pub(super) enum Standing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Body {
     pub(super) standing: Standing,
+    /// When it was removed, on the engine's clock.
+    pub(super) removed: Option<u64>,
     pub(super) schedule: Schedule,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Head {
     standing: Standing,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    removed: Option<u64>,
     rule: String,
     owner: String,
     revision: u64,
@@ -72,6 +76,7 @@ impl Body {
             &self.schedule;
         let head = Head {
             standing: self.standing,
+            removed: self.removed,
             rule: rule.to_string(),
             owner: owner.clone(),
             revision: *revision,
@@ -130,7 +135,7 @@ impl Body {
             grace: head.grace.map(Duration::from_millis),
             overlap: head.overlap,
         };
-        Some(Body { standing: head.standing, schedule })
+        Some(Body { standing: head.standing, removed: head.removed, schedule })
     }
 
     pub(super) fn rule(&self) -> &ScheduleRule {

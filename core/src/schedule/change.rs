@@ -8,6 +8,7 @@ use super::types::{PutSchedule, Schedule, ScheduleInfo, check_name};
 use crate::clean::{Damage, DeepReport};
 use crate::dispatch::QueueContext;
 use crate::engine::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
+use crate::options::MAX_SCHEDULES;
 use crate::{Error, Result};
 
 /// Changes schedules of one queue within the time of a call.
@@ -47,10 +48,29 @@ impl Changes<'_> {
                         false,
                     ));
                 }
+                Swapped::Full if Instant::now() < self.until && self.forget_one().await? => {}
+                Swapped::Full => {
+                    let queue = &self.queue.queue;
+                    return Err(Error::invalid(format_args!(
+                        "queue {queue} has {MAX_SCHEDULES} schedules, which is the most"
+                    )));
+                }
                 Swapped::Skipped => return Ok((answer, Vec::new())),
                 Swapped::Done { added } => return Ok((answer, added)),
             }
         }
+    }
+
+    /// Deletes what is left of the schedule that was removed first, to make room for another one. False: none was removed.
+    async fn forget_one(&self) -> Result<bool> {
+        let all = self.read_all().await?;
+        let removed = all.iter().filter(|(_, body)| body.standing == Standing::Removed);
+        let Some((stored, _)) = removed.min_by_key(|(_, body)| body.removed) else {
+            return Ok(false);
+        };
+        // Refused: somebody has put it again, and there may be room or another one.
+        self.queue.swap_schedule(&Swap::deletion(stored), self.until).await?;
+        Ok(true)
     }
 
     pub(crate) async fn put(&self, schedule: &Schedule) -> Result<PutSchedule> {
@@ -60,7 +80,7 @@ impl Changes<'_> {
     /// `revision`: that of the deployment which removes it; `None`: an operator does.
     pub(crate) async fn remove(&self, name: &str, revision: Option<u64>) -> Result<bool> {
         check_name("the name of a schedule", name, 1)?;
-        Ok(self.change(name, |_, stored| Ok(remove(stored, revision))).await?.0)
+        Ok(self.change(name, |now, stored| Ok(remove(stored, now, revision))).await?.0)
     }
 
     pub(crate) async fn set_paused(&self, name: &str, paused: bool) -> Result<bool> {
@@ -148,7 +168,7 @@ fn put(
     now: u64,
     stored: Option<&StoredSchedule>,
 ) -> Result<Change<PutSchedule>> {
-    let mut body = Body { standing: Standing::Active, schedule: schedule.clone() };
+    let mut body = Body { standing: Standing::Active, removed: None, schedule: schedule.clone() };
     let first = body.rule().next(now, now);
     let Some(stored) = stored else {
         let swap = Swap::first(&schedule.name, body.write(), first);
@@ -213,7 +233,7 @@ fn readable(stored: Option<&StoredSchedule>) -> Option<(&StoredSchedule, Body)> 
     Some((stored, body))
 }
 
-fn remove(stored: Option<&StoredSchedule>, revision: Option<u64>) -> Change<bool> {
+fn remove(stored: Option<&StoredSchedule>, now: u64, revision: Option<u64>) -> Change<bool> {
     let Some(stored) = stored else { return Change::Nothing(false) };
     let Some(mut body) = Body::read(stored) else {
         return Change::Swap(Swap::deletion(stored), true);
@@ -227,6 +247,7 @@ fn remove(stored: Option<&StoredSchedule>, revision: Option<u64>) -> Change<bool
         return Change::Swap(Swap::deletion(stored), true);
     }
     body.standing = Standing::Removed;
+    body.removed = Some(now);
     body.schedule.item = crate::Item::new([]);
     Change::Swap(Swap::new(stored, body.write(), None), true)
 }

@@ -6,6 +6,7 @@ use jiff::civil::DateTime;
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Timestamp, Zoned};
 
+use crate::error::show_id;
 use crate::options::MAX_CRON;
 use crate::{Error, Result};
 
@@ -18,6 +19,17 @@ pub(super) struct CronRule {
     /// Whether the rule goes by the time that passes, rather than by the local clock: the hours, minutes or seconds
     /// begin with `*`. Cron has always made this difference where the clock is changed.
     is_wildcard: bool,
+}
+
+/// A zone that has this name on every machine.
+fn zone_named(name: &str) -> Result<TimeZone> {
+    let of_this_machine = ["localtime", "posixrules"].iter().any(|it| name.eq_ignore_ascii_case(it))
+        // Copies, the latter with leap seconds.
+        || ["posix/", "right/"].iter().any(|it| name.to_ascii_lowercase().starts_with(it));
+    let zone = TimeZone::get(name).ok().filter(|_| !of_this_machine);
+    zone.ok_or_else(|| {
+        Error::invalid(format_args!("there is no time zone {}", show_id(name.as_bytes())))
+    })
 }
 
 impl CronRule {
@@ -42,8 +54,7 @@ impl CronRule {
             .build()
             .parse(&expression)
             .map_err(|error| invalid(&format_args!("cannot be read: {error}")))?;
-        let zone = TimeZone::get(zone)
-            .map_err(|_| Error::invalid(format_args!("there is no time zone {zone:?}")))?;
+        let zone = zone_named(zone)?;
         let is_wildcard = fields[..fields.len() - 3].iter().any(|field| field.starts_with('*'));
         let rule = CronRule { expression, cron, zone, is_wildcard };
         if rule.next(Timestamp::UNIX_EPOCH).is_none() {

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use jiff::Timestamp;
 
 use super::cron_rule::CronRule;
+use crate::error::show_id;
 use crate::options::{MAX_INTERVAL, MAX_TICKS, MIN_INTERVAL, check_duration};
 use crate::unix_time::{from_ms, to_ms};
 use crate::{Error, Result};
@@ -105,8 +106,10 @@ impl FromStr for ScheduleRule {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let unreadable =
-            || Error::invalid(format_args!("the schedule rule {text:?} cannot be read"));
+        let unreadable = || {
+            let shown = show_id(text.as_bytes());
+            Error::invalid(format_args!("the schedule rule {shown} cannot be read"))
+        };
         match text.split_once(' ').ok_or_else(unreadable)? {
             ("cron", rest) => {
                 let (zone, expression) = rest.split_once(' ').ok_or_else(unreadable)?;

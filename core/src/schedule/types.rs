@@ -40,8 +40,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A schedule with this name of 1 to 128 bytes, which is its own in the queue. Each tick adds an item with the data
-    /// and the options of `item`, but with the id `NAME@TIME`, where the time is that of the tick in UTC (RFC 3339).
+    /// A schedule with this name of 1 to 128 bytes without control characters, which is its own in the queue. Each tick adds
+    /// an item with the data and the options of `item`, but with the id `NAME@TIME`, where the time is that of the tick in UTC (RFC 3339).
     /// A delay begins with the tick.
     pub fn new(name: impl Into<String>, rule: ScheduleRule, item: Item) -> Self {
         Schedule {
@@ -56,7 +56,7 @@ impl Schedule {
         }
     }
 
-    /// Who declares it, up to 128 bytes: a program, for
+    /// Who declares it, up to 128 bytes without control characters: a program, for
     /// [`sync_schedules`](crate::WorkQueue::sync_schedules). Nobody else can change it. Default: nobody.
     pub fn owner(mut self, owner: impl Into<String>) -> Self {
         self.owner = owner.into();
@@ -137,6 +137,10 @@ pub(super) fn check_name(what: &str, name: &str, least: usize) -> Result<()> {
             show_id(name.as_bytes()),
             name.len()
         )));
+    }
+    // Not every language has texts with NUL, and people read them on terminals.
+    if name.chars().any(char::is_control) {
+        return Err(Error::invalid(format_args!("{what} {name:?} has a control character")));
     }
     Ok(())
 }

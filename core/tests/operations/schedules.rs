@@ -134,6 +134,67 @@ async fn missed_ticks(bench: &Bench) {
     assert_eq!(ids().await, expected);
 }
 
+/// Nobody looks after the queue from 08:00 on one day to 09:30 on the next.
+async fn a_day_without_any_process(bench: &Bench) {
+    let queue = bench.queue().await;
+    for (name, missed) in [("skip", Missed::Skip), ("one", Missed::One), ("all", Missed::All(20))] {
+        queue
+            .put_schedule(schedule(name, cron("0 * * * *")).missed(missed).overlap())
+            .await
+            .unwrap();
+    }
+    // Overlap is for what has not ended: of many missed ticks one adds an item.
+    let put = schedule("alone", cron("0 * * * *")).missed(Missed::All(20));
+    queue.put_schedule(put).await.unwrap();
+    bench.advance(25 * HOUR + HOUR / 2);
+    let ids = tick(&queue).await;
+    let of = |name: &str| ids.iter().filter(|id| id.starts_with(name)).count();
+    assert_eq!(["skip", "one", "all", "alone"].map(of), [0, 1, 20, 1], "{ids:?}");
+    assert!(ids.contains(&"all@2027-01-15T09:00:00Z".into()), "the earliest ones: {ids:?}");
+    assert!(ids.contains(&"all@2027-01-16T04:00:00Z".into()), "{ids:?}");
+    for info in queue.schedules().await.unwrap() {
+        let next = info.next.map(since_1970);
+        assert_eq!(
+            next,
+            Some(bench.now() + 1_800_000),
+            "{}: the next one is no missed one",
+            info.name
+        );
+    }
+    assert_eq!(tick(&queue).await.len(), ids.len(), "once");
+}
+
+/// While one deployment replaces another, processes of both declare what they know, in any order.
+async fn two_deployments_with_different_rules(bench: &Bench) {
+    let (old, new) = (bench.queue().await, bench.queue().await);
+    let declared = |names: &[&str], interval| -> Vec<Schedule> {
+        names.iter().map(|name| schedule(name, every(secs(interval))).overlap()).collect()
+    };
+    let (before, after) = (declared(&["both", "old"], 60), declared(&["both", "new"], 90));
+    old.sync_schedules("app", 1, before.clone()).await.unwrap();
+    let mut calls = tokio::task::JoinSet::new();
+    for n in 0..40 {
+        let (queue, revision, all) = match n % 2 {
+            0 => (old.clone(), 1, before.clone()),
+            _ => (new.clone(), 2, after.clone()),
+        };
+        calls.spawn(async move { queue.sync_schedules("app", revision, all).await.map(drop) });
+    }
+    while let Some(call) = calls.join_next().await {
+        call.unwrap().unwrap();
+    }
+    let late = old.sync_schedules("app", 1, before).await.unwrap();
+    assert_eq!(late.outdated, ["both", "old", "new"]);
+    let known: Vec<_> = new.schedules().await.unwrap();
+    let shown: Vec<_> =
+        known.iter().map(|it| (&*it.name, it.rule.to_string(), it.revision)).collect();
+    assert_eq!(shown, [("both", "every 90000".into(), 2), ("new", "every 90000".into(), 2)]);
+    bench.advance(secs(90));
+    let mut ids = tick(&old).await;
+    ids.sort();
+    assert_eq!(ids, ["both@2027-01-15T08:01:30Z", "new@2027-01-15T08:01:30Z"]);
+}
+
 async fn a_tick_in_time_is_no_missed_one(bench: &Bench) {
     let queue = bench.queue().await;
     let put = schedule("s", every(secs(10))).missed(Missed::Skip).grace(secs(5)).overlap();
@@ -275,6 +336,29 @@ async fn as_many_as_a_queue_may_have(bench: &Bench) {
     queue.put_schedule(schedule("more", every(HOUR))).await.unwrap();
 }
 
+/// An application may have new names every day.
+async fn removed_schedules_keep_no_new_ones_out(bench: &Bench) {
+    let queue = bench.queue().await;
+    let put = |name: &str, revision| schedule(name, every(HOUR)).owner("app").revision(revision);
+    for i in 0..1_000 {
+        let name = format!("s{i:03}");
+        queue.put_schedule(put(&name, 2)).await.unwrap();
+        if i != 500 {
+            assert!(queue.remove_schedule(&name).await.unwrap());
+            bench.advance(ms(1));
+        }
+    }
+    // The one that was removed first is forgotten; the others still keep an old deployment from restoring its rules.
+    assert_eq!(queue.put_schedule(put("more", 1)).await.unwrap(), PutSchedule::Added);
+    assert_eq!(queue.put_schedule(put("s001", 1)).await.unwrap(), PutSchedule::Outdated);
+    assert_eq!(queue.put_schedule(put("s999", 1)).await.unwrap(), PutSchedule::Outdated);
+    assert_eq!(queue.put_schedule(put("s000", 1)).await.unwrap(), PutSchedule::Added);
+    assert_eq!(queue.put_schedule(put("s001", 1)).await.unwrap(), PutSchedule::Added);
+    let names: Vec<_> = queue.schedules().await.unwrap().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["more", "s000", "s001", "s500"]);
+    assert_sound(&queue).await;
+}
+
 async fn a_waiting_call_wakes_for_the_tick(bench: &Bench) {
     let queue = bench.queue_in_real_time().await;
     let other = bench.queue_in_real_time().await;
@@ -308,6 +392,8 @@ on_every_engine!(
     any_number_of_clients_tick_once,
     no_item_while_the_last_one_has_not_ended,
     missed_ticks,
+    a_day_without_any_process,
+    two_deployments_with_different_rules,
     a_tick_in_time_is_no_missed_one,
     an_unchanged_rule_keeps_its_phase,
     older_revisions_are_refused,
@@ -316,6 +402,7 @@ on_every_engine!(
     a_paused_queue_gets_its_items,
     dropping_the_queue_ends_its_schedules,
     as_many_as_a_queue_may_have,
+    removed_schedules_keep_no_new_ones_out,
     a_waiting_call_wakes_for_the_tick,
 );
 

@@ -8,11 +8,11 @@ use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::{restore_id, store_id};
 use super::{add, number, reply};
+use crate::Result;
 use crate::engine::{RequestId, Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 use crate::item::Item;
 use crate::name::QueueName;
 use crate::options::MAX_SCHEDULES;
-use crate::{Error, Result};
 
 pub(super) async fn read_schedules(
     engine: &RedisEngine,
@@ -76,9 +76,7 @@ pub(super) async fn swap_schedule(
     match &*reply::text(reply)? {
         "-" => Ok(Swapped::Refused),
         "s" => Ok(Swapped::Skipped),
-        "f" => Err(Error::invalid(format_args!(
-            "queue {queue} has {MAX_SCHEDULES} schedules, which is the most"
-        ))),
+        "f" => Ok(Swapped::Full),
         answers => {
             if answers.ends_with('n') {
                 engine.announce(queue).await;

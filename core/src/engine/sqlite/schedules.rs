@@ -6,10 +6,10 @@ use rusqlite::{OptionalExtension, Row, params};
 use super::database::Database;
 use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
 use super::{add, expiry, follow_ups};
+use crate::Result;
 use crate::engine::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH_BYTES, MAX_SCHEDULES};
-use crate::{Error, Result};
 
 /// How many schedules one step reads.
 const STEP: i64 = 100;
@@ -94,9 +94,7 @@ pub(super) fn swap(db: &mut Database, name: &QueueName, swap: &Swap) -> Result<S
         && db.run(COUNT, |s| s.query_row([queue], |row| row.get::<_, i64>(0)))?
             >= MAX_SCHEDULES as i64
     {
-        return Err(Error::invalid(format_args!(
-            "queue {name} has {MAX_SCHEDULES} schedules, which is the most"
-        )));
+        return Ok(Swapped::Full);
     }
     let live = match &last_id {
         Some(id) if swap.unless_live => is_live(db, queue, id)?,
