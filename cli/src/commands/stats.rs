@@ -7,7 +7,7 @@ use leaseq::{Histogram, HistoryKind, Totals, WorkQueue};
 use leaseq_report::duration;
 use serde_json::{Value, json};
 
-use super::steps::{Known, Step, Steps};
+use super::steps::{Known, Step, Steps, begin_with_an_hour};
 use crate::failure::{Ended, Failure};
 use crate::global::Shared;
 use crate::output::Cell;
@@ -46,13 +46,12 @@ pub(crate) async fn stats(shared: &Shared, args: StatsArgs) -> Ended {
     let now = SystemTime::now();
     let first = Step::number(now - args.since, step);
     let mut known = known(&queue, kind).await?;
-    let is_begun = |known: &Known| Step::number(known.at, step) < first;
-    if kind == HistoryKind::Minutes && !known.first().is_some_and(is_begun) {
-        // Nobody has recorded for a day, so that an hour of before says since when the first change counts.
+    let mut is_new = known.first().is_none_or(|row| Step::number(row.at, step) >= first);
+    if kind == HistoryKind::Minutes && is_new {
         let hours = self::known(&queue, HistoryKind::Hours).await?;
-        known.splice(0..0, hours.into_iter().rfind(is_begun));
+        let oldest = Step::number(now - MINUTES, step);
+        is_new = !begin_with_an_hour(&mut known, hours, first, oldest, step);
     }
-    let is_new = !known.first().is_some_and(is_begun);
     known.push(Known::now(queue.counts().await?, now));
     let steps = Steps::new(&known, first, step);
     let Some(begun) = steps.begun else {

@@ -29,6 +29,24 @@ impl From<HistoryRow> for Known {
     }
 }
 
+/// Lets minutes, of which none is before the step `first`, begin with the hour before it: that says since when the first
+/// change counts, if nobody has recorded since. Minutes go back to the step `oldest`, so that there was no such time if the
+/// first of them is next to that. False: there is no such hour.
+pub(super) fn begin_with_an_hour(
+    minutes: &mut Vec<Known>,
+    hours: Vec<Known>,
+    first: u64,
+    oldest: u64,
+    length: Duration,
+) -> bool {
+    let before = hours.into_iter().rfind(|hour| Step::number(hour.at, length) < first);
+    let is_there = before.is_some();
+    if minutes.first().is_none_or(|row| Step::number(row.at, length) > oldest + 1) {
+        minutes.splice(0..0, before);
+    }
+    is_there
+}
+
 /// What has happened in one step.
 #[derive(Debug)]
 pub(super) struct Step {
@@ -183,5 +201,24 @@ mod tests {
         assert_eq!(steps(&rows, 10), [(76, 300, 309, 76, 1, true)]);
         // The last row may be the only one.
         assert_eq!(steps(&[(16, 20), (300, 400)], 10), [(16, 300, 380, 16, 1, true)]);
+    }
+
+    #[test]
+    fn minutes_that_are_not_kept_any_more_are_no_gap() {
+        // A day ago is minute 107, in step 7; hours begin at 60 and 120.
+        let begin = |minutes: &[(u64, u64)], first| {
+            let mut all = known(minutes);
+            let hours = known(&[(60, 1), (120, 2)]);
+            assert!(begin_with_an_hour(&mut all, hours, first, 7, LENGTH));
+            all.iter().map(|known| known.ready).collect::<Vec<_>>()
+        };
+        assert_eq!(begin(&[(108, 10), (109, 11)], 7), [108, 109]);
+        assert_eq!(begin(&[(121, 10)], 7), [121], "a row each 10 minutes");
+        // Here nobody has recorded for whole steps.
+        assert_eq!(begin(&[(140, 10)], 7), [60, 140]);
+        assert_eq!(begin(&[(1_400, 10)], 92), [120, 1_400]);
+        assert_eq!(begin(&[], 7), [60]);
+        let mut new = known(&[(108, 10)]);
+        assert!(!begin_with_an_hour(&mut new, known(&[(120, 2)]), 7, 7, LENGTH));
     }
 }
