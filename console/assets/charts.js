@@ -9,7 +9,7 @@ const HEIGHT = 180
 
 /** @typedef {{ chart: string, name: string, values: (number | null)[] }} Line */
 /** @typedef {{ begin: number, width: number, charts: { name: string, summary: string }[], lines: Line[],
- *    sparklines: [string, string, string][], pending: string }} History */
+ *    sparklines: [string, string, string][], nothing: boolean, pending: string }} History */
 
 /** @type {typeof import('uplot')} */
 const UPlot = Reflect.get(globalThis, 'uPlot')
@@ -50,7 +50,8 @@ function last(/** @type {import('uplot')} */ { data: [times, ...lines] }) {
   return at < 0 ? undefined : at
 }
 
-/** @type {Map<string, import('uplot')>} */
+/** The chart of each place, and which lines it has.
+ *  @type {Map<string, { has: string, plot: import('uplot') }>} */
 const drawn = new Map()
 
 function draw(/** @type {HTMLElement} */ place, /** @type {History} */ history) {
@@ -58,9 +59,10 @@ function draw(/** @type {HTMLElement} */ place, /** @type {History} */ history) 
   const lines = history.lines.filter((line) => line.chart === name)
   const times = lines[0]?.values.map((_, at) => history.begin + at * history.width) ?? []
   const data = /** @type {import('uplot').AlignedData} */ ([times, ...lines.map((line) => line.values)])
-  const key = `${name} ${lines.map((line) => line.name)}`
-  const old = drawn.get(key)
-  if (old) return old.setData(data)
+  const has = lines.map((line) => line.name).join()
+  const old = drawn.get(name)
+  if (old?.has === has) return old.plot.setData(data)
+  old?.plot.destroy()
   const write = name === 'times' ? duration : (/** @type {number} */ value) => numbers.format(value)
   const colour = (/** @type {string} */ variable) => style().getPropertyValue(variable)
   const axis = {
@@ -98,7 +100,7 @@ function draw(/** @type {HTMLElement} */ place, /** @type {History} */ history) 
     data,
     place,
   )
-  drawn.set(key, plot)
+  drawn.set(name, { has, plot })
   new ResizeObserver(() => plot.setSize({ width: place.clientWidth, height: HEIGHT })).observe(place)
 }
 
@@ -113,7 +115,10 @@ async function refresh(/** @type {string} */ source) {
     const place = document.querySelector(`[data-summary="${name}"]`)
     if (place && place.textContent !== summary) place.textContent = summary
   }
-  for (const place of document.querySelectorAll('[data-chart]')) draw(/** @type {HTMLElement} */ (place), history)
+  document.querySelector('[data-history] > .nothing')?.toggleAttribute('hidden', !history.nothing)
+  document.querySelector('[data-history] > .charts')?.toggleAttribute('hidden', history.nothing)
+  const places = history.nothing ? [] : document.querySelectorAll('[data-chart]')
+  for (const place of places) draw(/** @type {HTMLElement} */ (place), history)
   for (const [queue, points, text] of history.sparklines) {
     const spark = document.querySelector(`[data-spark="${CSS.escape(queue)}"]`)
     spark?.querySelector('polyline')?.setAttribute('points', points)
@@ -130,5 +135,5 @@ if (source) {
   void first()
   tick(HISTORY_MS, () => refresh(source))
 }
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawn.forEach((plot) => plot.redraw()))
-document.addEventListener('zone', () => drawn.forEach((plot) => plot.redraw(false, true)))
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => drawn.forEach(({ plot }) => plot.redraw()))
+document.addEventListener('zone', () => drawn.forEach(({ plot }) => plot.redraw(false, true)))

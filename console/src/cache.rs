@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use leaseq::{Diagnosis, HistoryKind, WorkersPage};
@@ -18,12 +18,35 @@ const MAX_ENTRIES: usize = 1_000;
 /// A little less than the 2 s in which pages ask, so that each gets a new answer.
 const LIVE: Duration = Duration::from_millis(1_900);
 
-type Slot<V> = Arc<tokio::sync::Mutex<Option<(Instant, Result<V, Failure>)>>>;
+/// What was answered last, and when.
+type Answer<V> = Option<(Instant, Result<V, Failure>)>;
+
+struct Slot<V> {
+    /// Held by the one who asks.
+    asking: tokio::sync::Mutex<()>,
+    /// It stays while somebody asks again, who may leave before there is another one.
+    last: Mutex<Answer<V>>,
+}
+
+impl<V> Default for Slot<V> {
+    fn default() -> Self {
+        Slot { asking: tokio::sync::Mutex::default(), last: Mutex::default() }
+    }
+}
+
+impl<V> Slot<V> {
+    fn last(&self) -> MutexGuard<'_, Answer<V>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// When it was used last, and what is there.
+type Entry<V> = (Instant, Arc<Slot<V>>);
 
 /// Answers, each good for a time.
 pub(crate) struct Cache<K, V> {
     life: Duration,
-    entries: Mutex<HashMap<K, (Instant, Slot<V>)>>,
+    entries: Mutex<HashMap<K, Entry<V>>>,
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
@@ -49,25 +72,25 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         ask: impl FnOnce(Option<V>) -> F,
     ) -> Result<V, Failure> {
         let slot = self.slot(key);
-        let mut slot = slot.lock().await;
-        if let Some((at, answer)) = &*slot
+        let _asking = slot.asking.lock().await;
+        let last = slot.last().clone();
+        if let Some((at, answer)) = &last
             && at.elapsed() < if answer.is_ok() { self.life } else { self.life.min(LIVE) }
             && answer.as_ref().map_or(true, suffices)
         {
             return answer.clone();
         }
-        let old = slot.take().and_then(|(_, answer)| answer.ok());
-        let answer = ask(old).await;
-        *slot = Some((Instant::now(), answer.clone()));
+        let answer = ask(last.and_then(|(_, answer)| answer.ok())).await;
+        *slot.last() = Some((Instant::now(), answer.clone()));
         answer
     }
 
     /// Whether the last answer, however old, is one that can be gone on from. A failure is: asking again shows it.
     pub(crate) fn has(&self, key: &K, suffices: impl FnOnce(&V) -> bool) -> bool {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let slot = entries.get(key).and_then(|(_, slot)| slot.try_lock().ok());
-        let answer = slot.as_ref().and_then(|slot| slot.as_ref());
-        answer.is_some_and(|(_, answer)| answer.as_ref().map_or(true, suffices))
+        let Some((_, slot)) = entries.get(key) else { return false };
+        let last = slot.last();
+        last.as_ref().is_some_and(|(_, answer)| answer.as_ref().map_or(true, suffices))
     }
 
     /// The answer must not be used any more: something has changed.
@@ -80,7 +103,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn slot(&self, key: &K) -> Slot<V> {
+    fn slot(&self, key: &K) -> Arc<Slot<V>> {
         let now = Instant::now();
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() >= MAX_ENTRIES && !entries.contains_key(key) {
@@ -90,7 +113,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Cache<K, V> {
                 entries.clear();
             }
         }
-        let entry = entries.entry(key.clone()).or_insert_with(|| (now, Slot::default()));
+        let entry = entries.entry(key.clone()).or_insert_with(|| (now, Arc::default()));
         entry.0 = now;
         entry.1.clone()
     }
@@ -146,6 +169,22 @@ mod tests {
         assert_eq!(cache.get(&"b", ask(asked.clone())).await.unwrap(), 1);
         cache.forget(&"a");
         assert_eq!(cache.get(&"a", ask(asked.clone())).await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn who_leaves_while_it_is_renewed_loses_nothing() {
+        let cache = Cache::<&str, u32>::new(Duration::ZERO);
+        assert_eq!(cache.get(&"a", async { Ok(1) }).await.unwrap(), 1);
+        let never = |old| async move {
+            assert_eq!(old, Some(1));
+            std::future::pending().await
+        };
+        let mut renewing = Box::pin(cache.renew(&"a", |_| true, never));
+        assert!(tokio::time::timeout(Duration::ZERO, &mut renewing).await.is_err());
+        assert!(cache.has(&"a", |_| true), "while another viewer renews it");
+        drop(renewing);
+        let next = cache.renew(&"a", |_| true, |old| async move { Ok(old.unwrap() + 1) });
+        assert_eq!(next.await.unwrap(), 2);
     }
 
     #[tokio::test]

@@ -23,6 +23,8 @@ pub(crate) struct HistoryView {
     pub(crate) title: &'static str,
     pub(crate) charts: Vec<Chart>,
     pub(crate) rows: Vec<Row>,
+    /// Nothing was recorded in this time.
+    pub(crate) nothing: bool,
     /// Whether any row says for how long items waited.
     pub(crate) waits: bool,
     /// Of what this is until all is read. Empty: of all.
@@ -61,6 +63,8 @@ struct Drawn {
     width: u64,
     charts: Vec<Chart>,
     lines: Vec<Line>,
+    /// See `HistoryView`.
+    nothing: bool,
     /// The small charts of the overview.
     sparklines: Vec<(String, String, String)>,
     /// See `HistoryView`.
@@ -96,10 +100,16 @@ impl HistoryView {
             title: series.span.title(),
             charts: charts(series),
             rows: parts.map(|(at, part)| Row::new(series.time(at), part)).collect(),
+            nothing: is_nothing(series, &pending),
             waits: series.parts.iter().any(|part| part.waiting.count() > 0),
             pending,
         }
     }
+}
+
+/// `pending`: see `HistoryView`.
+fn is_nothing(series: &Series, pending: &str) -> bool {
+    series.is_empty() && pending.is_empty()
 }
 
 impl Row {
@@ -198,6 +208,7 @@ impl Drawn {
             width: series.width,
             charts: charts(series),
             lines,
+            nothing: is_nothing(series, &pending),
             sparklines,
             pending,
         }

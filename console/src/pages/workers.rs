@@ -128,7 +128,8 @@ impl WorkerRow {
         let quantiles = beat.run.quantile(0.5).zip(beat.run.quantile(0.99));
         let shown = escaped(beat.worker.name()).into_owned();
         WorkerRow {
-            key: format!("{} {}", beat.worker.name(), beat.worker.instance()),
+            // Neither has a control character.
+            key: format!("{}\n{}", beat.worker.name(), beat.worker.instance()),
             name: beat.worker.name().into(),
             label: format!("Worker {shown}"),
             runs: format!("What {shown} runs"),

@@ -8,7 +8,7 @@ use leaseq_test_support::{RedisServer, eventually};
 use serde_json::Value;
 
 use crate::http::{Answer, Request};
-use crate::support::{Engine, TOKENS, bury};
+use crate::support::{Engine, Served, TOKENS, bury};
 
 fn json(answer: &Answer) -> Value {
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -171,6 +171,12 @@ async fn many_viewers_of_what_is_drawn_cost_one_question() {
     assert_ne!(running["queues"][0]["state"], "not yet", "{running}");
 }
 
+/// What the script of this page draws.
+async fn drawn(console: &Served, page: &Answer) -> Value {
+    let source = page.body.split("data-history=\"").nth(1).unwrap().split('"').next().unwrap();
+    json(&console.get(&source.replace("&#38;", "&")).await)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_history_is_a_chart_a_sentence_and_a_table() {
     for engine in Engine::all() {
@@ -180,7 +186,10 @@ async fn the_history_is_a_chart_a_sentence_and_a_table() {
         measured.run.record_many(16_384, 99);
         measured.waiting.record_many(2_000_000, 99);
         let console = engine.console().await;
-        console.get("/queues/mail").await.has(200, "Nothing is recorded in this time");
+        let page = console.get("/queues/mail").await;
+        page.has(200, "<div class=\"nothing\"><strong>Nothing is recorded in this time")
+            .has(200, "<div class=\"charts\" hidden>");
+        assert_eq!(drawn(&console, &page).await["nothing"], true);
         queue.record_history(&measured).await.unwrap();
         for path in ["/queues/mail", "/queues/mail?span=day", "/?span=month"] {
             let console = engine.console().await;
@@ -191,9 +200,9 @@ async fn the_history_is_a_chart_a_sentence_and_a_table() {
             if path != "/?span=month" {
                 page.has(200, "Half of the items ran for at most 17 ms, 95 % 17 ms.");
             }
-            let source =
-                page.body.split("data-history=\"").nth(1).unwrap().split('"').next().unwrap();
-            let drawn = json(&console.get(&source.replace("&#38;", "&")).await);
+            page.has(200, "<div class=\"nothing\" hidden>").has(200, "<div class=\"charts\">");
+            let drawn = drawn(&console, &page).await;
+            assert_eq!(drawn["nothing"], false);
             let line = |name: &str| {
                 let lines = drawn["lines"].as_array().unwrap();
                 let line = lines.iter().find(|line| line["name"] == name);
