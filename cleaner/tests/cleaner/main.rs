@@ -9,6 +9,7 @@ mod daemon;
 mod damage;
 mod events;
 mod forget;
+mod history;
 mod hostile;
 mod http;
 mod idle;

@@ -10,6 +10,7 @@ use super::kinds::{
 };
 use super::load::{MIX, Mix};
 use super::place::Setup;
+use super::ticks::breaks::Breaks;
 use crate::error::Error;
 
 type Injecting<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
@@ -37,6 +38,8 @@ pub(super) struct Fault {
     pub(super) children: bool,
     /// The same for workers that run handlers, instead of the load of calls.
     pub(super) inject_jobs: Option<for<'a, 'b> fn(&'a mut JobContext<'b>) -> Injecting<'a>>,
+    /// The same while many processes look after a schedule.
+    pub(super) ticks: Option<Breaks>,
 }
 
 const NONE: Setup = Setup {
@@ -91,6 +94,7 @@ const DEFAULT: Fault = Fault {
     inject: |context| Box::pin(nothing(context)),
     children: false,
     inject_jobs: None,
+    ticks: None,
 };
 
 /// Breaks something while workers run handlers.
@@ -146,4 +150,7 @@ pub(super) const FAULTS: &[Fault] = faults![
     "children killed and stopped" on ["sqlite", "redis", "valkey"], nothing, children: true, inject_jobs: handlers!(children::signal);
     "children that do not start" on ["sqlite", "redis"], nothing, children: true, inject_jobs: handlers!(children::fail_starts);
     "jobs cancelled" on ["sqlite", "redis", "tls"], nothing, inject_jobs: handlers!(jobs::cancel_while_busy);
+    "processes of a schedule killed" on ["sqlite", "redis", "cluster"], nothing, ticks: Some(Breaks::Processes);
+    "a schedule and a server killed" on ["redis", "valkey"], nothing, setup: ALWAYS, ticks: Some(Breaks::Server);
+    "clocks of a schedule's processes" on ["redis", "valkey"], nothing, ticks: Some(Breaks::Clocks);
 ];

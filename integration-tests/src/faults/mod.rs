@@ -26,6 +26,7 @@ mod rows;
 mod run;
 mod settle;
 mod terms;
+mod ticks;
 mod work;
 mod worker;
 mod worker_pool;

@@ -17,6 +17,7 @@ use super::place::Place;
 use super::recorder::Recorder;
 use super::rng::SeededRng;
 use super::terms::{Report, Terms};
+use super::ticks;
 use super::work::work;
 use super::worker_pool::{HEALED, ProcessSpec, WorkerPool};
 use crate::conformance::testee::Language;
@@ -37,6 +38,9 @@ pub(super) async fn play(
 ) -> Result<Report, Error> {
     if fault.inject_jobs.is_some() {
         return jobs::play::play(fault, engine, terms).await;
+    }
+    if let Some(breaks) = fault.ticks {
+        return ticks::play(fault, breaks, engine, terms).await;
     }
     let mut place = match block_in_place(|| Place::start(engine, &fault.setup))? {
         Ok(place) => place,

@@ -4,7 +4,7 @@
 mod checker;
 pub(super) mod children;
 pub(super) mod context;
-mod control;
+pub(super) mod control;
 mod fleet;
 mod history;
 pub(super) mod kinds;

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio::task::block_in_place;
 
 use super::checker::check;
@@ -41,6 +42,7 @@ pub(in crate::faults) async fn play(
     let rng = |name: &str| SeededRng::new(terms.seed, &format!("{} {engine} {name}", fault.name));
     let (url, logs) = (format!("{}timeout_ms=10000", place.url()), tempfile::tempdir()?);
     let control = Control::start(&languages[0], &url).await?;
+    control.ask(json!({ "op": "configure", "change": { "key_limit": KEY_LIMIT } })).await?;
     let mut load = Load::new(control, rng("load"), fault.children);
     let (folder, fleet_rng) = (logs.path().to_owned(), rng("fleet"));
     let mut fleet = Fleet::start(languages, url, folder, fleet_rng, fault.children).await?;
