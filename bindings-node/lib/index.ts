@@ -20,6 +20,8 @@ export { type FollowUpInfo, type FollowUpItem, ItemInfo, type Page } from './ite
 export { Lease } from './lease'
 export { Queue } from './queue'
 export {
+  type CronRule,
+  type EveryRule,
   type PutSchedule,
   type PutScheduleOptions,
   type Schedule,

@@ -5,21 +5,31 @@ import { invalid } from './errors'
 import { itemsFields } from './input'
 import type { CallOptions, Data, Item } from './types'
 
-/** When a schedule adds items: either `cron`, perhaps with a zone, or `everyMs`. */
-export interface ScheduleRule {
+/** A schedule that adds items at the local times of a zone. */
+export interface CronRule {
   /**
    * A cron expression with five fields (minute, hour, day, month, day of the week), or six with a
    * second first.
    */
-  cron?: string | undefined
-  /** The time zone of `cron`, by its IANA name. Default: UTC. */
+  cron: string
+  /** Its time zone, by its IANA name. Default: UTC. */
   zone?: string | undefined
-  /** After each interval, 100 ms to 366 days. The first one begins when the schedule is put. */
-  everyMs?: number | undefined
+  everyMs?: undefined
 }
 
+/** A schedule that adds items after each interval. */
+export interface EveryRule {
+  /** 100 ms to 366 days. The first one begins when the schedule is put. */
+  everyMs: number
+  cron?: undefined
+  zone?: undefined
+}
+
+/** When a schedule adds items: either `cron`, perhaps with a zone, or `everyMs`. */
+export type ScheduleRule = CronRule | EveryRule
+
 /** How a schedule adds items. */
-export interface ScheduleOptions extends ScheduleRule {
+export type ScheduleOptions = ScheduleRule & {
   /**
    * What ticks add that nobody processed within their grace: nothing, one item for all of them, or
    * an item each for at most so many, 1 to 1,000, the earliest ones. Default: one.
@@ -37,23 +47,24 @@ export interface ScheduleOptions extends ScheduleRule {
 }
 
 /** A schedule that an owner declares. */
-export interface Schedule extends ScheduleOptions {
-  /** 1 to 128 bytes; its own in the queue. */
+export type Schedule = ScheduleOptions & {
+  /** 1 to 128 bytes without control characters; its own in the queue. */
   name: string
   /** What each tick adds, with the id `NAME@TIME`. A delay begins with the tick. */
   item: Data | Item
 }
 
 /** Options of `putSchedule`. */
-export interface PutScheduleOptions extends ScheduleOptions, CallOptions {
-  /** Who declares it, up to 128 bytes; nobody else can change it. Default: nobody. */
-  owner?: string | undefined
-  /**
-   * The number or time of the deployment that declares it, up to 2^53. A lower one than that of the
-   * stored schedule is refused, also after it was removed. Default: 0.
-   */
-  revision?: number | undefined
-}
+export type PutScheduleOptions = ScheduleOptions &
+  CallOptions & {
+    /** Who declares it, up to 128 bytes; nobody else can change it. Default: nobody. */
+    owner?: string | undefined
+    /**
+     * The number or time of the deployment that declares it, up to 2^53. A lower one than that of the
+     * stored schedule is refused, also after it was removed. Default: 0.
+     */
+    revision?: number | undefined
+  }
 
 /** Options of `scheduleTimes`. */
 export interface TimesOptions {

@@ -131,6 +131,12 @@ export function wrong(queue: Queue, lease: Lease): unknown[] {
     queue.fail(lease, 'x', { reason: 'no ink' }),
     // @ts-expect-error: what has happened cannot be changed
     lease.endings.push({ kind: 'failed', atMs: 0 }),
+    // @ts-expect-error: a schedule has a rule
+    queue.putSchedule('s', 'x', { overlap: true }),
+    // @ts-expect-error: not both
+    queue.putSchedule('s', 'x', { cron: '0 9 * * *', everyMs: 5_000 }),
+    // @ts-expect-error: an interval has no zone
+    queue.syncSchedules('app', 1, [{ name: 's', item: 'x', everyMs: 5_000, zone: 'UTC' }]),
     // @ts-expect-error: the name cannot be changed
     (lease.queue = 'another'),
     // @ts-expect-error: what is internal is not there
