@@ -15,6 +15,7 @@ mod embedded;
 mod extended;
 mod instructions;
 mod latency;
+mod limits;
 mod load;
 mod memory;
 mod network;
@@ -52,9 +53,10 @@ const FULL: Scale =
 const QUICK: Scale = Scale { rounds: 1, batches: 5, samples: 10, deep: 10_000, leases: 2_000 };
 
 /// The targets first, then scenarios that say more.
-const PARTS: [&str; 14] = [
+const PARTS: [&str; 15] = [
     "server",
     "extended",
+    "limits",
     "throughput",
     "coalescing",
     "memory",
@@ -97,6 +99,7 @@ fn main() {
         match part {
             "server" => one.block_on(server_time::measure(scale, report)),
             "extended" => one.block_on(extended::measure(scale, report)),
+            "limits" => many.block_on(limits::measure(scale, report)),
             "throughput" => many.block_on(throughput::measure(scale, report)),
             "coalescing" => coalescing::measure(scale, report, &one, &many),
             "memory" => one.block_on(memory::measure(scale, report)),
