@@ -189,3 +189,46 @@ async fn a_report_whose_answers_are_lost_is_not_called_lost() {
     let counts = queue.counts().await.unwrap();
     assert_eq!((counts.dead, counts.delayed), (1, 1));
 }
+
+/// The second job's completion waits for the answer to the request that completes the first one and leases the third, which
+/// does not come.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_behind_a_request_is_reported_when_the_worker_ends() {
+    let server = RedisServer::start();
+    let proxy = Proxy::start(server.port()).await;
+    let direct = Client::connect(&server.url()).await.unwrap();
+    // It asks for the answer until the end of this test.
+    let mut options = ConnectOptions::default();
+    options.timeout = 3 * PATIENCE;
+    let client = Client::connect_with(&proxy.url(), options).await.unwrap();
+    for name in ["a", "b", "c"] {
+        Producer::new(&direct).enqueue(NewJob::new(Echo::named(name))).await.unwrap();
+    }
+    let mut options = WorkerOptions::new();
+    options.queues = vec![QueueOptions::new(Echo::QUEUE)];
+    options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
+    options.slots = 2;
+    let core = WorkerCore::start(&client, options).unwrap();
+    let mut tasks = Vec::new();
+    for _ in 0..2 {
+        let JobStart::Start(task) = soon(core.next()).await else { panic!("a task starts") };
+        tasks.push(task);
+    }
+    let word = b"first result";
+    let is_first = move |command: &[Vec<u8>]| {
+        command.iter().any(|one| one.windows(word.len()).any(|part| part == word))
+    };
+    proxy.drop_replies(is_first, usize::MAX, Then::Close);
+    let done = |result: &'static [u8]| Finish::Done { result: Some(result.into()) };
+    let first = core.finish(&tasks[0], done(word));
+    assert!(proxy.wait_for_dropped(1, PATIENCE).await);
+    let second = core.finish(&tasks[1], done(b"second result"));
+    core.drain(Duration::ZERO);
+    assert_eq!(soon(second).await.unwrap(), Settled::Completed);
+    while let JobStart::Start(task) = soon(core.next()).await {
+        panic!("{task:?} starts");
+    }
+    let counts = direct.queue(Echo::QUEUE).unwrap().counts().await.unwrap();
+    assert_eq!(counts.totals.completed, 2);
+    drop(first);
+}
