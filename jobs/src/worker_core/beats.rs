@@ -1,6 +1,6 @@
 //! The entry of the worker in the registry, and the commands that come with it.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,8 +44,9 @@ impl Beats {
 
     /// Ends with the worker.
     pub(super) async fn run(mut self) {
-        // It may take its time, which beats do not wait for.
+        // It may take its time, for which neither beats nor other queues wait.
         let mut recording = JoinSet::new();
+        let mut under_way = HashSet::new();
         let mut recorded: Option<Instant> = None;
         let mut idle = VecDeque::new(); // queues that were not recorded in this round
         loop {
@@ -55,9 +56,8 @@ impl Beats {
                 () = self.shared.until_phase(Phase::Stopped) => break,
             }
             self.beat().await;
-            while recording.try_join_next().is_some() {}
-            if !recording.is_empty() {
-                continue;
+            while let Some(recorded) = recording.try_join_next() {
+                recorded.iter().for_each(|index| _ = under_way.remove(index));
             }
             let mut queues = Vec::new();
             if recorded.is_none_or(|begun| begun.elapsed() >= history::INTERVAL) {
@@ -69,19 +69,17 @@ impl Beats {
                 }
             }
             queues.extend(idle.drain(..idle.len().min(history::IDLE_AT_ONCE)));
-            if !queues.is_empty() {
-                let shared = self.shared.clone();
-                recording.spawn(async move { shared.record_history(queues).await });
+            for index in queues {
+                if under_way.insert(index) {
+                    recording.spawn(record(self.shared.clone(), index));
+                }
             }
         }
         // Without it, the worker is listed for 30 s. The last jobs were measured too.
-        let record = async {
-            // It may be about to report some of them.
-            while recording.join_next().await.is_some() {}
-            let (measured, _) = self.shared.measured_queues();
-            self.shared.record_history(measured).await;
-        };
-        let leave = async { tokio::join!(self.client.leave(&self.worker), record) };
+        for index in self.shared.measured_queues().0 {
+            recording.spawn(record(self.shared.clone(), index));
+        }
+        let leave = async { tokio::join!(self.client.leave(&self.worker), recording.join_all()) };
         _ = tokio::time::timeout(LEAVING, leave).await;
         self.shared.lock().measurements.clear();
         self.shared.left.cancel();
@@ -176,6 +174,11 @@ impl Beats {
             });
         }
     }
+}
+
+async fn record(shared: Arc<Shared>, index: usize) -> usize {
+    shared.record_history(index).await;
+    index
 }
 
 /// The name that stays the same when the worker is started again.

@@ -26,28 +26,26 @@ impl Shared {
         (measured, idle)
     }
 
-    /// Reports what was measured to these queues. A worker that has ended reports only where there is something. What
+    /// Reports to this queue what was measured. A worker that has ended reports only where there is something. What
     /// certainly did not arrive goes with the next report.
-    pub(super) async fn record_history(&self, queues: Vec<usize>) {
-        for index in queues {
-            let taken = {
-                let mut state = self.lock();
-                let is_over = state.phase >= Phase::Stopped;
-                let found = state.measurements.get_mut(&index);
-                found
-                    .filter(|(_, measured)| !is_over || !measured.is_empty())
-                    .map(|(queue, measured)| (queue.clone(), std::mem::take(measured)))
-            };
-            let Some((queue, measured)) = taken else { continue };
-            let Err(error) = queue.record_history(&measured).await else { continue };
-            if error.kind() != ErrorKind::Closed && !measured.is_empty() {
-                log::not_recorded(&queue, &error);
-            }
-            if !error.outcome_unknown() {
-                let mut state = self.lock();
-                if let Some((_, kept)) = state.measurements.get_mut(&index) {
-                    kept.merge(&measured);
-                }
+    pub(super) async fn record_history(&self, index: usize) {
+        let taken = {
+            let mut state = self.lock();
+            let is_over = state.phase >= Phase::Stopped;
+            let found = state.measurements.get_mut(&index);
+            found
+                .filter(|(_, measured)| !is_over || !measured.is_empty())
+                .map(|(queue, measured)| (queue.clone(), std::mem::take(measured)))
+        };
+        let Some((queue, measured)) = taken else { return };
+        let Err(error) = queue.record_history(&measured).await else { return };
+        if error.kind() != ErrorKind::Closed && !measured.is_empty() {
+            log::not_recorded(&queue, &error);
+        }
+        if !error.outcome_unknown() {
+            let mut state = self.lock();
+            if let Some((_, kept)) = state.measurements.get_mut(&index) {
+                kept.merge(&measured);
             }
         }
     }

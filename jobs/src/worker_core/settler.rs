@@ -65,7 +65,6 @@ async fn settle(shared: &Shared, finished: &Finished) -> Settled {
     let mut backoff = Backoff::up_to(MAX_PAUSE);
     // A call that has failed may have been executed.
     let mut unknown = running.lease.completed().is_none();
-    let lost = |unknown| if unknown { Settled::Uncertain } else { Settled::Lost };
     loop {
         let error = match call(shared, running, &settlement, unknown).await {
             Ok(settled) => return settled,
@@ -179,8 +178,7 @@ async fn release(shared: &Shared, tasks: &[Arc<Running>]) -> Vec<Settled> {
             Ok(released) => {
                 let settled = |released: Result<()>| match released {
                     Ok(()) => Settled::Released { delay: Duration::ZERO },
-                    Err(_) if unknown => Settled::Uncertain,
-                    Err(_) => Settled::Lost,
+                    Err(_) => lost(unknown),
                 };
                 return released.into_iter().map(settled).collect();
             }
@@ -189,10 +187,15 @@ async fn release(shared: &Shared, tasks: &[Arc<Running>]) -> Vec<Settled> {
         unknown |= error.outcome_unknown();
         if !error.kind().is_retryable() || shared.phase() == Phase::Aborted {
             tasks.iter().for_each(|running| log::not_settled(running, &error));
-            return vec![Settled::Lost; tasks.len()];
+            return vec![lost(unknown); tasks.len()];
         }
         tokio::time::sleep(backoff.pause()).await;
     }
+}
+
+/// What has become of a job whose lease has ended otherwise, or of which nothing more can be heard.
+fn lost(unknown: bool) -> Settled {
+    if unknown { Settled::Uncertain } else { Settled::Lost }
 }
 
 /// What the answer to a completion means. False after a call whose outcome is unknown: that call has completed the

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{Client, ConnectOptions};
+use leaseq::{Client, ConnectOptions, HistoryKind};
 use leaseq_jobs::{
     Finish, Job, JobError, Order, Policy, QueueOptions, Settled, WorkerCore, WorkerOptions,
 };
@@ -110,4 +110,27 @@ async fn jobs_whose_ends_are_not_confirmed_leave_their_slots_with_their_leases()
     }
     core.drain(Duration::ZERO);
     drained(&core).await;
+}
+
+/// What was measured in the other one is recorded at the end, in which there is little time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_history_of_a_queue_that_hangs_holds_up_no_other() {
+    let nodes = TwoNodes::start().await;
+    let core = nodes.worker(|options| {
+        options.listed = true;
+        options.slots = 1;
+    });
+    for queue in &nodes.queues {
+        add(&nodes.client, queue, 1).await;
+    }
+    run(&core, 2).await;
+    nodes.pause();
+    core.drain(Duration::ZERO);
+    drained(&core).await;
+    soon(core.left()).await;
+    let queue = nodes.client.queue(&nodes.queues[1]).unwrap();
+    let rows = queue.history(HistoryKind::Hours).await.unwrap();
+    let measured = rows.iter().map(|row| row.measured.run.count()).sum::<u64>();
+    assert_eq!(measured, 1, "{rows:?}");
+    nodes.resume();
 }
