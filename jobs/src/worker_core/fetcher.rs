@@ -198,7 +198,8 @@ impl Fetcher {
             self.sources.ask(queue_index, now);
             let completions = self.completions[queue_index].take();
             let (queue, ended, options) = (queue.clone(), work.ended, self.lease_options());
-            let request = Request { queue, queue_index, completions, count, ended, options };
+            let burst = self.shared.options.burst;
+            let request = Request { queue, queue_index, completions, count, ended, options, burst };
             self.requests.push(Box::pin(request.send()));
         }
     }

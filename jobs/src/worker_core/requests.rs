@@ -100,6 +100,8 @@ pub(super) struct Request {
     /// How many tasks had ended before.
     pub(super) ended: u64,
     pub(super) options: LeaseOptions,
+    /// Whether the queue is empty only once the schedules that are due have added their jobs.
+    pub(super) burst: bool,
 }
 
 pub(super) struct Answer {
@@ -110,13 +112,36 @@ pub(super) struct Answer {
     pub(super) leases: Option<Result<Vec<Lease>>>,
 }
 
+impl Answer {
+    /// Schedules that are due add their jobs, if the queue seems to have no more. They are leased, too.
+    async fn lease_due(&mut self, queue: &WorkQueue, options: LeaseOptions) {
+        let Some(Ok(leases)) = &mut self.leases else { return };
+        let Some(more) = self.count.checked_sub(leases.len()).filter(|more| *more > 0) else {
+            return;
+        };
+        let due = async {
+            match queue.tick_schedules().await {
+                Err(error) if error.kind().is_retryable() => Err(error),
+                // A schedule that cannot add anything ends no burst.
+                _ => queue.lease_many(more, options).await,
+            }
+        };
+        match due.await {
+            Ok(due) => leases.extend(due),
+            // It may have more.
+            Err(_) if !leases.is_empty() => self.count = leases.len(),
+            Err(error) => self.leases = Some(Err(error)),
+        }
+    }
+}
+
 impl Request {
     /// Completes, leases, and reports what was completed.
     pub(super) async fn send(self) -> Answer {
-        let Request { queue, queue_index, completions, count, ended, options } = self;
+        let Request { queue, queue_index, completions, count, ended, options, burst } = self;
         let options = options.wait(Duration::ZERO);
         let leases = if completions.is_empty() {
-            Some(queue.lease_many(count, options).await)
+            Some(queue.lease_many(count, options.clone()).await)
         } else if count == 0 {
             let done = queue.complete_many_with(completions.leases(), completions.options()).await;
             // Otherwise each is repeated.
@@ -126,14 +151,19 @@ impl Request {
             None
         } else {
             let complete = completions.options();
-            let both =
-                queue.complete_and_lease_with(completions.leases(), complete, count, options).await;
+            let both = queue
+                .complete_and_lease_with(completions.leases(), complete, count, options.clone())
+                .await;
             Some(both.map(|both| {
                 completions.completed(&both.completed);
                 both.leases
             }))
         };
-        Answer { queue_index, count, ended, leases }
+        let mut answer = Answer { queue_index, count, ended, leases };
+        if burst {
+            answer.lease_due(&queue, options).await;
+        }
+        answer
     }
 }
 

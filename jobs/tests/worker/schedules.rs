@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use leaseq::{Missed, ScheduleRule};
-use leaseq_jobs::{Job, NewJob};
+use leaseq::{Item, Missed, Schedule, ScheduleRule};
+use leaseq_jobs::{Job, NewJob, Worker};
 
-use crate::support::{Bench, Echo, Seen, nothing, on_every_engine, soon};
+use crate::support::{Bench, Echo, Seen, nothing, on_every_engine, soon, with_clock};
 
 on_every_engine!(
     a_scheduled_job_runs,
@@ -98,4 +98,20 @@ async fn schedules_that_are_refused_end_the_worker(bench: Bench) {
     );
     let refused = soon(invalid.run_until_idle()).await.unwrap_err();
     assert!(refused.to_string().contains("timeout"), "{refused}");
+}
+
+/// The request that finds the queue empty is the one that notices that a schedule is due.
+#[tokio::test]
+async fn a_burst_runs_what_a_schedule_that_is_due_adds() {
+    let (client, advance) = with_clock().await;
+    let hour = Duration::from_secs(3_600);
+    let queue = client.queue(Echo::QUEUE).unwrap();
+    let job = Item::new(r#"{"v":1,"job":"test.echo","args":{"text":"a"}}"#);
+    let rule = ScheduleRule::every(hour).unwrap();
+    queue.put_schedule(Schedule::new("hourly", rule, job)).await.unwrap();
+    for round in 0..20 {
+        advance(hour);
+        let exit = soon(Worker::new(&client).handle(nothing).run_until_idle()).await.unwrap();
+        assert_eq!(exit.started, 1, "round {round}");
+    }
 }
