@@ -21,9 +21,10 @@ const PATIENCE: Duration = Duration::from_millis(250);
 /// When nothing was asked of a queue, and no call has waited on it, for this time, its schedules are looked after: requests
 /// that lease do that by themselves.
 const UNATTENDED: Duration = Duration::from_secs(1);
-/// How often it looks whether such a queue has new schedules; the more queues, the less often.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
-const LOOKS_AT: u32 = 10;
+/// How often it looks whether such a queue has new schedules. With more than 20 such queues it is less often, but with 1,000 of
+/// them still within a minute, in which by default no tick is missed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOOKS_AT: u32 = 20;
 /// The least time between two looks.
 const LEAST_LOOK: Duration = Duration::from_millis(20);
 
@@ -331,6 +332,17 @@ mod tests {
         assert!(sources.next_change(begin, true).is_some_and(|at| at > begin + LEAST_LOOK));
         assert!(sources.next_change(begin, false).is_none());
         sources.looked(0, None);
-        assert!(sources.begin_looks(begin + LOOK_EVERY - UNATTENDED).is_empty());
+        assert!(sources.next_change(begin, true).is_some_and(|at| at >= begin + LOOK_EVERY));
+    }
+
+    #[test]
+    fn a_new_schedule_is_noticed_within_a_second_and_in_one_of_many_queues_within_a_minute() {
+        for (count, seconds) in [(1, 1), (20, 1), (21, 2), (1_000, 50)] {
+            let (mut sources, begin) = (sources(count), Instant::now());
+            sources.looked(0, None);
+            let due = begin + Duration::from_secs(seconds);
+            let at = sources.0[0].next_look().unwrap();
+            assert!(at >= due && at < due + UNATTENDED, "{count} queues: {:?}", at - begin);
+        }
     }
 }
