@@ -237,7 +237,7 @@ impl Fetcher {
 
     fn answered(&mut self, answer: Answer) {
         let Answer { queue_index: queue, count, ended, leases } = answer;
-        self.sources.ask_ended(queue);
+        self.sources.ask_ended(queue, leases.as_ref().is_some_and(Result::is_ok));
         if let Some(leases) = leases {
             let is_empty = leases.as_ref().is_ok_and(|leases| leases.len() < count);
             self.receive(queue, is_empty.then_some(ended), leases);

@@ -9,7 +9,7 @@
 //! | `capacity` | how many jobs may start, and how many more it may have |
 //! | `slots` | when a task leaves its slot |
 //! | `running` | a job that waits for a slot or runs in one: who settles it, why it is to stop, when something is to be done about it |
-//! | `fetcher`, `requests`, `sources`, `ask_order` | lease for free slots and in advance, and complete in the same requests |
+//! | `fetcher`, `requests`, `sources`, `ask_order`, `patience` | lease for free slots and in advance, and complete in the same requests |
 //! | `discovery` | finds queues by patterns |
 //! | `admission` | from a lease to a job that starts |
 //! | `settlement`, `settler` | decide what the end of a task means; make the queue do it |
@@ -35,6 +35,7 @@ mod history;
 mod log;
 mod measurements;
 mod options;
+mod patience;
 mod phases;
 mod reason;
 mod refusals;

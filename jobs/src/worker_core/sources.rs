@@ -13,11 +13,10 @@ use std::time::{Duration, Instant};
 
 use leaseq::{Backoff, Wanted};
 
+use super::patience::Patience;
+
 /// The longest pause after a failed request.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// A queue that takes longer to answer is not counted on: its share of the slots goes to others. If it does lease
-/// something, the worker may have to give that back.
-const PATIENCE: Duration = Duration::from_millis(250);
 /// When nothing was asked of a queue, and no call has waited on it, for this time, its schedules are looked after: requests
 /// that lease do that by themselves.
 const UNATTENDED: Duration = Duration::from_secs(1);
@@ -46,6 +45,7 @@ struct Asked {
 struct Source {
     known: Known,
     asked: Option<Asked>,
+    patience: Patience,
     /// For how many jobs the next request is to ask.
     owed: usize,
     /// For how many jobs a call waits.
@@ -57,9 +57,14 @@ struct Source {
 }
 
 impl Source {
+    /// A queue that takes longer to answer is not counted on: its share of the slots goes to others. If it does lease
+    /// something, the worker may have to give that back.
     fn is_slow(&self, now: Instant) -> bool {
-        let late = |asked: &Asked| self.failing || now >= asked.since + PATIENCE;
-        self.asked.as_ref().is_some_and(late)
+        self.slow_at().is_some_and(|at| self.failing || now >= at)
+    }
+
+    fn slow_at(&self) -> Option<Instant> {
+        self.asked.as_ref().map(|asked| asked.since + self.patience.time())
     }
 
     /// When its schedules are to be looked after; `None`: requests that lease do it.
@@ -79,6 +84,7 @@ impl Sources {
         self.0.push(Source {
             known: Known::Nothing,
             asked: None,
+            patience: Patience::default(),
             owed: 0,
             wait: None,
             looks: false,
@@ -133,9 +139,11 @@ impl Sources {
     }
 
     /// The request was answered, or has failed.
-    pub(super) fn ask_ended(&mut self, queue: usize) {
+    pub(super) fn ask_ended(&mut self, queue: usize, answered: bool) {
         let source = &mut self.0[queue];
-        source.asked = None;
+        if let Some(asked) = source.asked.take().filter(|_| answered) {
+            source.patience.learn(asked.since.elapsed());
+        }
         source.look_at = Instant::now() + UNATTENDED;
     }
 
@@ -257,8 +265,7 @@ impl Sources {
                 Known::Failed { until } => Some(until),
                 _ => None,
             };
-            let late = source.asked.as_ref().map(|asked| asked.since + PATIENCE);
-            let late = late.filter(|at| *at > now);
+            let late = source.slow_at().filter(|at| *at > now);
             let look = source.next_look().filter(|_| looks);
             [until, late, look].into_iter().flatten().min()
         };
@@ -269,6 +276,7 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::worker_core::patience;
 
     fn sources(count: usize) -> Sources {
         let mut sources = Sources::default();
@@ -283,12 +291,12 @@ mod tests {
         sources.ask(0, now);
         sources.owe(0, 1);
         assert_eq!((sources.reserved(now), sources.can_ask(0)), (4, None));
-        let later = now + PATIENCE;
+        let later = now + patience::LEAST;
         assert_eq!(sources.next_change(now, false), Some(later));
         assert_eq!((sources.reserved(later), sources.worth_asking(later)), (1, vec![1]));
         sources.disown(later, false);
         assert_eq!(sources.reserved(later), 0);
-        sources.ask_ended(0);
+        sources.ask_ended(0, true);
         sources.answered(0, None);
         assert_eq!(sources.worth_asking(later), [0, 1]);
         // After a failure its slots are not reserved at all.
