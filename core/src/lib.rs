@@ -49,6 +49,7 @@ mod engine;
 mod error;
 mod event;
 pub mod fork;
+mod group;
 mod histogram;
 mod history;
 mod item;
@@ -90,11 +91,12 @@ pub use clock::Clock;
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventCursor, EventKind, EventsOptions, EventsPage};
+pub use group::{GroupInfo, NewGroup, PlaceState};
 pub use histogram::Histogram;
 pub use history::{HistoryKind, HistoryRow, Measured};
 pub use item::{
-    Counts, Cursor, Ending, EndingKind, FollowUp, Item, ItemInfo, ItemRef, KeyInfo, On, Outcome,
-    Page, Releases, Revision, State, Totals, Trigger,
+    Counts, Cursor, Ending, EndingKind, FollowUp, Group, Item, ItemInfo, ItemRef, KeyInfo, On,
+    Outcome, Page, Releases, Revision, State, Totals, Trigger,
 };
 pub use lease::Lease;
 // For the cleaner, which checks names before it has a client.

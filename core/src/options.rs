@@ -77,6 +77,10 @@ pub const MAX_FOLLOW_UPS: usize = 16;
 pub const MAX_FOLLOW_UPS_SIZE: usize = 64 << 10;
 /// How many follow-ups lead from one to the next.
 pub const MAX_FOLLOW_UP_DEPTH: usize = 16;
+/// Places of a group.
+pub const MAX_PLACES: u32 = 100_000;
+/// How long a group stays that is not sealed, after its last change, or has ended.
+pub const GROUP_LIFE: Duration = Duration::from_secs(86_400);
 /// Items that a call adds if it ends an item.
 pub const MAX_ADDED: usize = 999;
 /// Bytes of a result that a follow-up gets.

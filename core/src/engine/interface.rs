@@ -7,6 +7,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use super::events::WhichEvents;
+use super::generation::Generation;
+use super::groups::{ChangeGroup, StoredGroup};
 use super::schedules::{Schedules, Swap, Swapped, WhichSchedules};
 use super::values::{
     Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
@@ -262,6 +264,23 @@ pub(crate) trait Engine: Send + Sync + 'static {
         request_id: &RequestId,
     ) -> Result<Swapped>;
 
+    /// Creates a group, or seals or removes it; each may be repeated. Makes the queue if there is none. Returns the generation
+    /// of the group that is so now, or was removed; `None`: there is no such group.
+    async fn change_group(
+        &self,
+        queue: &QueueName,
+        change: &ChangeGroup,
+    ) -> Result<Option<Generation>>;
+
+    /// A group, and the states of at most so many of its places.
+    async fn read_group(
+        &self,
+        queue: &QueueName,
+        id: &Bytes,
+        from: u32,
+        most: u32,
+    ) -> Result<Option<StoredGroup>>;
+
     /// Writes what a worker says of itself, and returns what it shall do.
     async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer>;
 
@@ -311,8 +330,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
 
     /// Deletes the queue, everything in it and its name, in bounded steps; each is retried for as long as
     /// an operation is. True: there was one. Touches only the incarnation that existed when the call
-    /// began. Unless forced, not if follow-ups are left that could not be added.
-    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool>;
+    /// began. Unless forced, not if follow-ups are left that could not be added. `None`: it has, or had, members of groups, so
+    /// its items are to be purged first, unless `purged` says that nothing was left to purge. Not even by force if reports are left.
+    async fn drop_queue(
+        &self,
+        queue: &QueueName,
+        force: bool,
+        purged: bool,
+    ) -> Result<Option<bool>>;
 
     /// Returns the queues that exist: an item was added to them, or they were paused or configured, and they were
     /// not dropped since.

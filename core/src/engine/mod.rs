@@ -3,6 +3,7 @@
 mod connect;
 mod events;
 pub(crate) mod generation;
+pub(crate) mod groups;
 mod history;
 mod interface;
 mod pace;
@@ -17,6 +18,7 @@ mod workers;
 pub(crate) use self::connect::connect;
 pub(crate) use self::events::{EventEntry, FoundEvents, StoredEvent, WhichEvents};
 pub(crate) use self::generation::Generation;
+pub(crate) use self::groups::{ChangeGroup, GroupChange, StoredGroup};
 pub(crate) use self::history::{read_row, write_numbers};
 pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::due::Due;
+use super::group::{Group, GroupPlace};
 use crate::error::show_id;
 use crate::name::QueueName;
 use crate::{Error, Result, random};
@@ -29,6 +30,7 @@ pub struct Item {
     pub(crate) follow_ups: Vec<FollowUp>,
     /// May be invalid.
     pub(crate) queue: Option<QueueName>,
+    pub(crate) group: Option<GroupPlace>,
 }
 
 impl Item {
@@ -63,6 +65,7 @@ impl Item {
             expires_in: None,
             follow_ups: Vec::new(),
             queue: None,
+            group: None,
         }
     }
 
@@ -169,6 +172,13 @@ impl Item {
     /// Those that the same end fires have different ids.
     pub fn follow_up(mut self, follow_up: FollowUp) -> Self {
         self.follow_ups.push(follow_up);
+        self
+    }
+
+    /// Makes the item a member of a group, which may be in another queue: its end fills this place, 0 to 99,999. A member must not
+    /// [replace](Item::replace) others, and follow-ups and items of schedules cannot be members. Default: it is in no group.
+    pub fn in_group(mut self, group: &Group, place: u32) -> Self {
+        self.group = Some(GroupPlace { group: group.clone(), place });
         self
     }
 

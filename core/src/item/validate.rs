@@ -10,7 +10,7 @@ use crate::error::show_id;
 use crate::name::QueueName;
 use crate::options::{
     MAX_ADDED, MAX_BATCH_BYTES, MAX_FOLLOW_UP_DEPTH, MAX_FOLLOW_UPS, MAX_FOLLOW_UPS_SIZE,
-    MAX_RETAIN, MAX_UNIQUE, check_duration, check_retain,
+    MAX_PLACES, MAX_RETAIN, MAX_UNIQUE, check_duration, check_retain,
 };
 use crate::{Error, Result};
 
@@ -21,7 +21,33 @@ impl Item {
             other if other != queue => Err(Error::invalid(format_args!(
                 "{self} is for queue {other}, and was given to queue {queue}"
             ))),
-            _ => self.check_all(queue, max_data),
+            _ => {
+                self.check_place()?;
+                self.check_all(queue, max_data)
+            }
+        }
+    }
+
+    /// Checks the place of a member.
+    fn check_place(&self) -> Result<()> {
+        let Some(place) = &self.group else { return Ok(()) };
+        let message = if place.place >= MAX_PLACES {
+            format!("place {} of a group is over the limit of {}", place.place, MAX_PLACES - 1)
+        } else if self.replace {
+            "a member of a group cannot replace others".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::invalid(format_args!("{self}: {message}")))
+    }
+
+    /// An item that is added later, by another one's end or a schedule, has no place.
+    pub(crate) fn check_no_place(&self) -> Result<()> {
+        match self.group {
+            None => Ok(()),
+            Some(_) => Err(Error::invalid(format_args!(
+                "{self}: only what is added at once can be a member of a group"
+            ))),
         }
     }
 
@@ -125,6 +151,7 @@ fn check_nested(item: &Item, queue: &QueueName, max_data: usize, depth: usize) -
     }
     let mut size = item.id.len();
     for (FollowUp { item, .. }, target) in follow_ups.iter().zip(targets) {
+        item.check_no_place()?;
         item.check_alone(max_data)?;
         size += size_of_item(item) + check_nested(item, target, max_data, depth + 1)?;
     }
@@ -149,6 +176,7 @@ pub(crate) fn check_added(items: &[Item], queue: &QueueName, max_data: usize) ->
     let (mut size, mut seen) = (0, HashSet::new());
     for item in items {
         let target = item.queue_if_added(queue)?;
+        item.check_no_place()?;
         item.check_all(target, max_data)?;
         if !seen.insert((target, &item.id)) {
             return Err(Error::invalid(format_args!("two items to add with the id of {item}")));

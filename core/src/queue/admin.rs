@@ -37,7 +37,8 @@ impl WorkQueue {
     /// request of this call does not affect.
     ///
     /// Items that have ended may have [follow-ups for other queues](crate::Item::queue) that were not delivered yet. They are
-    /// delivered first.
+    /// delivered first. Items of a queue that has had [members of groups](crate::Item::in_group) are purged first, so that their
+    /// ends are reported.
     ///
     /// # Errors
     /// See [`WorkQueue`]. After an error, the queue may or may not exist; call again. `Unavailable`, and the queue
@@ -53,9 +54,24 @@ impl WorkQueue {
     pub async fn drop_queue_with(&self, options: DropOptions) -> Result<bool> {
         self.dispatch.context.check_open()?;
         let (engine, queue) = (&self.dispatch.context.engine, &self.dispatch.queue);
-        let dropped = engine.drop_queue(queue, options.force).await?;
+        let mut purged = false;
+        let dropped = loop {
+            match engine.drop_queue(queue, options.force, purged).await? {
+                Some(dropped) => break dropped,
+                // The ends of members are to be reported to their groups, step by step.
+                None => purged = self.purge_all().await? == 0,
+            }
+        };
         self.client.release(&self.dispatch);
         Ok(dropped)
+    }
+
+    async fn purge_all(&self) -> Result<u64> {
+        let mut removed = 0;
+        for state in State::ALL {
+            removed += self.purge(state).await?;
+        }
+        Ok(removed)
     }
 
     /// Removes every item of a state, as many as there are when it begins, and returns how many. Works in steps

@@ -6,6 +6,7 @@ mod cancel;
 mod change;
 mod clean;
 mod events;
+mod groups;
 mod history;
 mod keys;
 mod lease;

@@ -126,6 +126,7 @@ impl Schedule {
         if !self.item.follow_ups.is_empty() {
             return Err(Error::invalid("the item of a schedule has follow-ups"));
         }
+        self.item.check_no_place()?;
         self.item.validate(queue, max_data)
     }
 }

@@ -291,3 +291,31 @@ async fn what_is_forwarded() {
 async fn what_is_renumbered() {
     stops_on_the_way("renumber", true).await;
 }
+
+/// A completion that stops behind its notes and is repeated notes the end twice, before anybody has read the first note.
+#[tokio::test]
+async fn what_is_noted_twice_is_sent_once() {
+    let mut stage = Stage::new().await;
+    for calls in 1.. {
+        let source = stage.new_queue();
+        let target = stage.new_queue();
+        let sent = item("sent").queue(target.name());
+        source.add_item(item("a").follow_up(FollowUp::new(On::Completed, sent))).await.unwrap();
+        let lease = take(&source).await;
+        // What is for it stays in the outbox.
+        let meta = format!("leaseq:{{{}}}:meta", target.name());
+        stage.raw.hset::<_, _, _, ()>(&meta, "format", "9").unwrap();
+        fail_after(&mut stage.raw, "complete extended", calls);
+        if source.complete(&lease).await.is_err() {
+            // False if it had been stopped behind the end of the item.
+            source.complete(&lease).await.unwrap();
+        }
+        let failed = has_failed(&mut stage.raw, "complete extended");
+        source.light_clean().await.unwrap();
+        let outbox = format!("leaseq:{{{}}}:outbox", source.name());
+        assert_eq!(stage.raw.zcard::<_, usize>(&outbox), Ok(1), "after call {calls}");
+        if !failed {
+            break;
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod events;
 mod extended;
 mod fixtures;
 mod follow_ups;
+mod groups;
 mod history;
 mod keys;
 mod keys_again;

@@ -21,6 +21,8 @@ mod expires;
 mod follow_ups;
 mod format;
 mod get_many;
+mod groups;
+mod groups_on_redis;
 mod history;
 mod key_lines;
 mod key_order;

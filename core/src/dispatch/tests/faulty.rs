@@ -10,10 +10,11 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
-    Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
-    Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
-    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
+    Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete, CompleteAndLeaseReply,
+    EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit, LeaseRequest, Leased,
+    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules, StoredBeat,
+    StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped, Target, Token, Turn,
+    WhichEvents, WhichSchedules, WhichWorkers,
 };
 use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
@@ -388,6 +389,24 @@ impl Engine for Faulty {
         self.engine.settings(queue).await
     }
 
+    async fn change_group(
+        &self,
+        queue: &QueueName,
+        change: &ChangeGroup,
+    ) -> Result<Option<Generation>> {
+        self.engine.change_group(queue, change).await
+    }
+
+    async fn read_group(
+        &self,
+        queue: &QueueName,
+        id: &Bytes,
+        from: u32,
+        most: u32,
+    ) -> Result<Option<StoredGroup>> {
+        self.engine.read_group(queue, id, from, most).await
+    }
+
     async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
         self.engine.read_schedules(queue, which).await
     }
@@ -458,8 +477,13 @@ impl Engine for Faulty {
         self.engine.list(queue, step).await
     }
 
-    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool> {
-        self.engine.drop_queue(queue, force).await
+    async fn drop_queue(
+        &self,
+        queue: &QueueName,
+        force: bool,
+        purged: bool,
+    ) -> Result<Option<bool>> {
+        self.engine.drop_queue(queue, force, purged).await
     }
 
     async fn queues(&self) -> Result<QueueNames> {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use redis::Cmd;
 
-use super::follow_ups::{Packed, pack_follow_ups};
+use super::follow_ups::{self, Packed, pack_follow_ups};
 use super::keys::{ALL, UP_TO_READY};
 use super::number;
 use super::record::{TriggerPlace, delay, write_record};
@@ -39,7 +39,8 @@ pub(super) async fn add(
             fill(command, queue, &ids, &first, extended, request_id);
         })
         .await?;
-    let answers = reply::text(reply)?;
+    // A member of a group that was replaced reports its end.
+    let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
     if answers.ends_with('n') {
         engine.announce(queue).await;
     }
@@ -93,7 +94,7 @@ fn add_options(command: &mut Cmd, items: &[&Item]) {
 /// Whether the item has options that make a queue extended, or that only extended queues know.
 fn has_more_options(item: &Item) -> bool {
     let has_key = item.unique.is_some() || item.key.is_some();
-    let has_more = has_key || !item.follow_ups.is_empty();
+    let has_more = has_key || !item.follow_ups.is_empty() || item.group.is_some();
     has_more || item.replace || !item.retain.is_zero() || item.expires_in.is_some()
 }
 

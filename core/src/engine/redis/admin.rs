@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, ToRedisArgs, Value, cmd};
 
-use super::keys::ALL;
+use super::keys::{ALL, WITH_GROUPS};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
@@ -159,28 +159,40 @@ pub(super) async fn drop_queue(
     engine: &RedisEngine,
     queue: &QueueName,
     force: bool,
-) -> Result<bool> {
-    let dropped = drop_incarnation(engine, queue, force).await;
+    purged: bool,
+) -> Result<Option<bool>> {
+    let dropped = drop_incarnation(engine, queue, force, purged).await;
     engine.forget(queue);
     dropped
 }
 
-async fn drop_incarnation(engine: &RedisEngine, queue: &QueueName, force: bool) -> Result<bool> {
+async fn drop_incarnation(
+    engine: &RedisEngine,
+    queue: &QueueName,
+    force: bool,
+    purged: bool,
+) -> Result<Option<bool>> {
     let context = &engine.context;
     for script in [Script::Drop, Script::Register] {
         acl::check(context, queue, script).await?;
     }
-    if !force && let Err(error) = follow_ups::distribute_all(engine, queue).await {
+    // Reports to groups are delivered even so.
+    if (!force || purged)
+        && let Err(error) = follow_ups::distribute_all(engine, queue).await
+    {
         tracing::debug!(%queue, %error, "follow-ups could not be added before the drop");
     }
     let mut command = cmd("HGET");
     command.arg(context.keys(queue).meta()).arg("incarnation");
     let incarnation = reply::bytes(context.command(queue, command).await?)?;
     let reply = engine
-        .query(queue, Script::Drop, ALL, |command| {
-            command.arg(&*incarnation).arg(u8::from(force));
+        .query(queue, Script::Drop, WITH_GROUPS, |command| {
+            command.arg(&*incarnation).arg(u8::from(force)).arg(u8::from(purged));
         })
         .await?;
+    if reply == Value::Int(-2) {
+        return Ok(None);
+    }
     if reply == Value::Int(-1) {
         return Err(Error::holds_follow_ups(queue));
     }
@@ -189,7 +201,7 @@ async fn drop_incarnation(engine: &RedisEngine, queue: &QueueName, force: bool) 
         tracing::warn!(%queue, %error, "dropped; its name is still on the list of queues");
     }
     // 0 for an incarnation: somebody else, or an earlier attempt of this call, has dropped it.
-    Ok(!incarnation.is_empty() || reply == Value::Int(1))
+    Ok(Some(!incarnation.is_empty() || reply == Value::Int(1)))
 }
 
 /// Deletes lanes that the client does not use any more.

@@ -1,8 +1,10 @@
 //! How follow-ups are written, as `scripts/parts/unpack_items.lua` reads them, and who adds them.
 
+use std::collections::{BTreeSet, VecDeque};
+
 use redis::{Cmd, Value};
 
-use super::keys::ALL;
+use super::keys::WITH_GROUPS;
 use super::outbox::{self, Patience};
 use super::record::{NAME, TriggerPlace, delay, write_record};
 use super::redis_engine::RedisEngine;
@@ -10,13 +12,15 @@ use super::scripts::Script;
 use super::stored_id::store_id;
 use super::{number, reply};
 use crate::Result;
-use crate::item::{FollowUp, Item, On};
+use crate::item::{FollowUp, GroupPlace, Item, On};
 use crate::name::QueueName;
 use crate::options::ms;
 use crate::random;
 
 /// Flag of a name, its first byte: what it names has a follow-up that wants the result of the completion.
 const WANTS_RESULT: u8 = 1;
+/// It has the place of a member of a group.
+const IS_MEMBER: u8 = 2;
 
 /// Packed items, and the name under which they are stored: a byte of flags, the length of what it names (4 bytes) and
 /// random bytes.
@@ -27,14 +31,14 @@ pub(super) struct Packed {
 
 /// The follow-ups of an item; `None` if it has none.
 pub(super) fn pack_follow_ups(queue: &QueueName, item: &Item) -> Option<Packed> {
-    if item.follow_ups.is_empty() {
+    if item.follow_ups.is_empty() && item.group.is_none() {
         return None;
     }
     let all = item
         .follow_ups
         .iter()
         .map(|FollowUp { on, item, with_trigger }| (*on, item, *with_trigger));
-    Some(pack(queue, &item.id, all))
+    Some(pack(queue, &item.id, item.group.as_ref(), all))
 }
 
 /// What a completion or failure of the item with this id adds; `None` if nothing.
@@ -43,7 +47,7 @@ pub(super) fn pack_added(queue: &QueueName, id: &[u8], items: &[Item]) -> Option
         return None;
     }
     let all = items.iter().map(|item| (On::Completed, item, false));
-    let Packed { name, bytes } = pack(queue, id, all);
+    let Packed { name, bytes } = pack(queue, id, None, all);
     Some([&name[..], &bytes].concat())
 }
 
@@ -51,12 +55,17 @@ pub(super) fn pack_added(queue: &QueueName, id: &[u8], items: &[Item]) -> Option
 fn pack<'a>(
     queue: &QueueName,
     id: &[u8],
+    place: Option<&GroupPlace>,
     items: impl Iterator<Item = (On, &'a Item, bool)>,
 ) -> Packed {
     let (mut bytes, mut flags) = (Vec::new(), 0);
     let id = store_id(id);
     bytes.extend_from_slice(&(id.len() as u16).to_be_bytes());
     bytes.extend_from_slice(&id);
+    if let Some(place) = place {
+        flags |= IS_MEMBER;
+        pack_place(&mut bytes, place);
+    }
     for (on, item, with_trigger) in items {
         flags |= if with_trigger { WANTS_RESULT } else { 0 };
         let at = bytes.len();
@@ -70,6 +79,21 @@ fn pack<'a>(
     name[1..5].copy_from_slice(&(bytes.len() as u32).to_be_bytes());
     random::bytes(1, |random| name[5..].copy_from_slice(&random));
     Packed { name, bytes }
+}
+
+/// As `scripts/parts/reports.lua` reads it.
+fn pack_place(bytes: &mut Vec<u8>, GroupPlace { group, place }: &GroupPlace) {
+    let (queue, id) = (group.queue.as_str().as_bytes(), store_id(&group.id));
+    let generation = group.generation();
+    let length = 1 + 4 + 1 + queue.len() + 2 + id.len() + generation.len();
+    bytes.extend_from_slice(&(length as u32).to_be_bytes());
+    bytes.push(0);
+    bytes.extend_from_slice(&place.to_be_bytes());
+    bytes.push(queue.len() as u8);
+    bytes.extend_from_slice(queue);
+    bytes.extend_from_slice(&(id.len() as u16).to_be_bytes());
+    bytes.extend_from_slice(&id);
+    bytes.extend_from_slice(generation.as_bytes());
 }
 
 fn pack_one(queue: &QueueName, bytes: &mut Vec<u8>, on: On, item: &Item, with_trigger: bool) {
@@ -126,7 +150,12 @@ impl Left {
 /// added at once.
 pub(super) async fn distribute(engine: &RedisEngine, queue: &QueueName) -> Result<bool> {
     let left = step(engine, queue).await?;
-    let has_more = left.entries && outbox::forward(engine, queue, Patience::Full).await?;
+    let mut told = BTreeSet::new();
+    let has_more =
+        left.entries && outbox::forward(engine, queue, Patience::Full, &mut told).await?;
+    for other in told {
+        distribute_of(engine, other).await;
+    }
     Ok(left.notes || has_more)
 }
 
@@ -134,21 +163,18 @@ async fn step(engine: &RedisEngine, queue: &QueueName) -> Result<Left> {
     let fill = |command: &mut Cmd| {
         command.arg(&number::random_salt()[..]);
     };
-    Left::read(engine.query_briefly(queue, Script::Distribute, ALL, fill).await?)
+    Left::read(engine.query_briefly(queue, Script::Distribute, WITH_GROUPS, fill).await?)
 }
 
 /// How many steps whoever has ended items works off at once.
 const STEPS: usize = 32;
-/// Behind the answers of a script that has left follow-ups to add.
-const DEFERRED: char = 'o';
 
 /// The answers of a script that may have ended items, after their follow-ups were added. Whatever is left, others add: who
 /// leases from the queue, or cleans it.
 pub(super) async fn added(engine: &RedisEngine, queue: &QueueName, mut answers: String) -> String {
-    if !answers.ends_with(DEFERRED) {
+    if !reply::take_deferred(&mut answers) {
         return answers;
     }
-    answers.pop();
     if let Err(error) = distribute_all(engine, queue).await {
         tracing::debug!(%queue, %error, "follow-ups are left to others");
     }
@@ -157,14 +183,35 @@ pub(super) async fn added(engine: &RedisEngine, queue: &QueueName, mut answers: 
 
 /// Adds what is to be added, unless it is very much.
 pub(super) async fn distribute_all(engine: &RedisEngine, queue: &QueueName) -> Result<()> {
+    for other in distribute_one(engine, queue).await? {
+        distribute_of(engine, other).await;
+    }
+    Ok(())
+}
+
+/// Adds what the queues have to add that got reports of another one: groups that have ended. Whatever is left, others add.
+async fn distribute_of(engine: &RedisEngine, first: QueueName) {
+    let mut queues = VecDeque::from([first]);
+    for _ in 0..STEPS {
+        let Some(queue) = queues.pop_front() else { break };
+        match distribute_one(engine, &queue).await {
+            Ok(others) => queues.extend(others),
+            Err(error) => tracing::debug!(%queue, %error, "follow-ups are left to others"),
+        }
+    }
+}
+
+/// Returns the queues that have something to add now, because of what they were sent.
+async fn distribute_one(engine: &RedisEngine, queue: &QueueName) -> Result<BTreeSet<QueueName>> {
+    let mut told = BTreeSet::new();
     for _ in 0..STEPS {
         let left = step(engine, queue).await?;
         if !left.notes {
             if left.entries {
-                outbox::forward(engine, queue, Patience::Brief).await?;
+                outbox::forward(engine, queue, Patience::Brief, &mut told).await?;
             }
             break;
         }
     }
-    Ok(())
+    Ok(told)
 }

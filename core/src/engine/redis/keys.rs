@@ -11,7 +11,7 @@ use crate::name::QueueName;
 /// They share a hash tag, so that a Cluster keeps them on one node.
 #[derive(Debug)]
 pub(super) struct Keys {
-    names: [Vec<u8>; ALL],
+    names: [Vec<u8>; WITH_GROUPS],
     /// Never exists. While the slot moves, a Cluster refuses a script with this key before it begins.
     /// Without it, a script that empties a key and uses it again would be stopped half-way.
     absent: Vec<u8>,
@@ -31,11 +31,13 @@ pub(super) const UP_TO_READY: usize = 11;
 pub(super) const PLAIN: usize = 20;
 /// All keys, also those that only extended queues have.
 pub(super) const ALL: usize = 45;
+/// The groups too, which only few scripts look at.
+pub(super) const WITH_GROUPS: usize = ALL + 1;
 
 const NAMES: [&str; 11] = [
     "lanes", "meta", "items", "ids", "leased", "details", "wake", "delayed", "dead", "due", "ready",
 ];
-const MORE_NAMES: [&str; ALL - PLAIN] = [
+const MORE_NAMES: [&str; WITH_GROUPS - PLAIN] = [
     "completed",
     "cancelled",
     "ended",
@@ -61,6 +63,7 @@ const MORE_NAMES: [&str; ALL - PLAIN] = [
     "forward_lanes",
     "events",
     "meters",
+    "groups",
 ];
 
 /// How many keys the registry of workers has.

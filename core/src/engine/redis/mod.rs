@@ -24,6 +24,7 @@ mod events;
 mod failure;
 mod follow_ups;
 mod greeting;
+mod groups;
 mod history;
 mod key_limits;
 mod keys;

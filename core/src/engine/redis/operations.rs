@@ -8,18 +8,19 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, events, follow_ups, history, key_limits, lease,
-    list, open_queue, outcomes, query, schedules, settings, settle, workers,
+    acl, add, admin, audit, cancel, doctor, due, events, follow_ups, groups, history, key_limits,
+    lease, list, open_queue, outcomes, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
-    Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
-    Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
-    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
+    Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete, CompleteAndLeaseReply,
+    EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit, LeaseRequest, Leased,
+    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules, StoredBeat,
+    StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped, Target, Token, Turn,
+    WhichEvents, WhichSchedules, WhichWorkers,
 };
 use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
@@ -275,6 +276,24 @@ impl Engine for RedisEngine {
         key_limits::get_keys(self, queue, keys).await
     }
 
+    async fn change_group(
+        &self,
+        queue: &QueueName,
+        change: &ChangeGroup,
+    ) -> Result<Option<Generation>> {
+        groups::change(self, queue, change).await
+    }
+
+    async fn read_group(
+        &self,
+        queue: &QueueName,
+        id: &Bytes,
+        from: u32,
+        most: u32,
+    ) -> Result<Option<StoredGroup>> {
+        groups::read(self, queue, id, from, most).await
+    }
+
     async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
         schedules::read_schedules(self, queue, which).await
     }
@@ -343,8 +362,13 @@ impl Engine for RedisEngine {
         list::list(self, queue, step).await
     }
 
-    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool> {
-        admin::drop_queue(self, queue, force).await
+    async fn drop_queue(
+        &self,
+        queue: &QueueName,
+        force: bool,
+        purged: bool,
+    ) -> Result<Option<bool>> {
+        admin::drop_queue(self, queue, force, purged).await
     }
 
     async fn queues(&self) -> Result<QueueNames> {

@@ -1,10 +1,12 @@
 //! Delivering what the outbox of a queue has for other queues. The steps, and why nothing is added twice or lost, are those of
 //! `model/delivery.pml`.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use redis::{Cmd, Value};
 
-use super::keys::ALL;
+use super::keys::{ALL, WITH_GROUPS};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{number, reply};
@@ -24,11 +26,12 @@ pub(super) enum Patience {
 
 /// Sends the entries of the outbox, queue by queue. Those that a queue does not accept now, because it is full or this user has
 /// no rights on it, stay: this client tries again later, and others may have more success. Returns whether it has sent so many
-/// that there may be more.
+/// that there may be more, and through `told` the queues that have follow-ups to add now, because groups of theirs have ended.
 pub(super) async fn forward(
     engine: &RedisEngine,
     source: &QueueName,
     patience: Patience,
+    told: &mut BTreeSet<QueueName>,
 ) -> Result<bool> {
     let (mut after, mut delivered) = (String::new(), Vec::new());
     let mut has_sent = false;
@@ -45,7 +48,7 @@ pub(super) async fn forward(
         };
         delivered.clear();
         after = batch.target.clone();
-        match send(engine, source, &batch, patience).await {
+        match send(engine, source, &batch, patience, told).await {
             Ok(handled) => {
                 engine.outboxes.accept(source, &batch.target);
                 delivered.extend(batch.entries.into_iter().take(handled).map(|(entry, _)| entry));
@@ -109,6 +112,7 @@ async fn send(
     source: &QueueName,
     batch: &Batch,
     patience: Patience,
+    told: &mut BTreeSet<QueueName>,
 ) -> Result<usize> {
     if batch.entries.is_empty() {
         return Ok(0);
@@ -124,10 +128,15 @@ async fn send(
         }
     };
     let reply = match patience {
-        Patience::Brief => engine.query_briefly(&target, Script::Forward, ALL, fill).await?,
-        Patience::Full => engine.query(&target, Script::Forward, ALL, fill).await?,
+        Patience::Brief => {
+            engine.query_briefly(&target, Script::Forward, WITH_GROUPS, fill).await?
+        }
+        Patience::Full => engine.query(&target, Script::Forward, WITH_GROUPS, fill).await?,
     };
-    let answers = reply::text(reply)?;
+    let mut answers = reply::text(reply)?;
+    if reply::take_deferred(&mut answers) {
+        told.insert(target.clone());
+    }
     if let Some(forgotten) = answers.strip_prefix('!') {
         let fill = |command: &mut Cmd| {
             command.arg(&number::random_salt()[..]).arg(&batch.target).arg(forgotten);

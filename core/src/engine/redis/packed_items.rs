@@ -28,7 +28,11 @@ fn unpack_at(mut packed: Bytes, depth: usize) -> Option<Vec<FollowUp>> {
     let mut all = Vec::new();
     while packed.has_remaining() {
         let length = packed.try_get_u32().ok()?;
-        all.push(unpack_one(take(&mut packed, length as usize)?, depth)?);
+        let one = take(&mut packed, length as usize)?;
+        // The place of a member of a group stands first.
+        if one.first() != Some(&0) {
+            all.push(unpack_one(one, depth)?);
+        }
     }
     Some(all)
 }

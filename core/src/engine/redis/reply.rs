@@ -53,6 +53,15 @@ pub(super) fn array<const N: usize>(value: Value) -> Result<[Value; N]> {
     <[Value; N]>::try_from(list(value)?).map_err(unexpected)
 }
 
+/// Whether the script has left follow-ups to add, which stands behind its answers; takes that away.
+pub(super) fn take_deferred(answers: &mut String) -> bool {
+    let deferred = answers.ends_with('o');
+    if deferred {
+        answers.pop();
+    }
+    deferred
+}
+
 /// Numbers with spaces between them.
 pub(super) fn numbers<T: FromStr, const N: usize>(text: &str) -> Result<[T; N]> {
     let numbers: Option<Vec<T>> = text.split(' ').map(|number| number.parse().ok()).collect();

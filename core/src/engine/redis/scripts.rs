@@ -243,7 +243,7 @@ scripts! {
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
-        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "read_notes"
+        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "read_notes"
         "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
@@ -251,7 +251,7 @@ scripts! {
     Forward "forward" fills for [Distribute Audit]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
-        "forward_begin" { "find_conflicts" in "unique" "conflicts" }
+        "read_report" { "fill_places" in "groups" "end_groups" "fill_places" } "forward_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "forward_end" "add_items"];
@@ -261,6 +261,10 @@ scripts! {
         parts ["keys" "now" "number" "extended" "touch" "outbox"];
     ForwardLanes "forward_lanes" reads for [Audit] parts ["keys" "now" "extended"];
     SweepLane "sweep_lane" drains for [Audit] parts ["keys" "now" "number" "extended"];
+    ChangeGroup "change_group" drains for [ChangeGroup]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "new_queue" "touch" "groups"
+        "delete_group" "end_groups"];
+    ReadGroup "read_group" reads for [ReadGroup] parts ["keys" "now" "extended" "groups"];
     RecordHistory "record_history" drains for [RecordHistory]
         parts ["keys" "now" "day" "extended" "format_extended" "lane"];
     ReadHistory "read_history" reads for [ReadHistory] parts ["keys" "now" "extended"];
@@ -281,7 +285,7 @@ scripts! {
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
-        "id_matches" "scan"];
+        "id_matches" "scan" "groups" "delete_group"];
     AuditKeys "audit_keys" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"
         "write_places" "entry" "last_order" "lines" "limit_of" "limits" "key_rate"];
@@ -310,7 +314,11 @@ impl Script {
         self.is_extended()
             || matches!(
                 self,
-                Script::Cancel | Script::AwaitOutcomes | Script::SetSchedule | Script::Tick
+                Script::Cancel
+                    | Script::AwaitOutcomes
+                    | Script::SetSchedule
+                    | Script::Tick
+                    | Script::ChangeGroup
             )
     }
 
@@ -353,6 +361,7 @@ impl Script {
                 | Script::SetSchedule
                 | Script::Tick
                 | Script::RecordHistory
+                | Script::ChangeGroup
                 | Script::Forward
                 | Script::Outbox
                 | Script::Renumber

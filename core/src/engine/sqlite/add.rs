@@ -99,6 +99,7 @@ impl<'a> Adding<'a> {
         let inline = item.data.len() <= INLINE;
         let expires_at = item.expires_in.map(|time| now + ms(time) as i64);
         let has_end = !item.retain.is_zero() || expires_at.is_some() || !item.follow_ups.is_empty();
+        let has_end = has_end || item.group.is_some();
         let more = match trigger {
             Some(_) => 2,
             None => i64::from(has_end || item.unique.is_some()),
@@ -127,9 +128,10 @@ impl<'a> Adding<'a> {
             large::add(self.db, number, &item.data)?;
         }
         if more > 0 {
-            let follow_ups = match &item.follow_ups[..] {
-                [] => None,
-                all => Some(follow_ups::store(self.db, self.queue, all)?),
+            let (all, place) = (&item.follow_ups[..], item.group.as_ref());
+            let follow_ups = match all.is_empty() && place.is_none() {
+                true => None,
+                false => Some(follow_ups::store(self.db, self.queue, all, place)?),
             };
             let (retain, unique) = (ms(item.retain) as i64, item.unique.clone());
             let extra = Extra {
@@ -176,8 +178,7 @@ impl<'a> Adding<'a> {
             if !has_same_id {
                 outcomes::report_number(self.db, self.queue, number, Ended::Removed)?;
             }
-            // What replaces it takes its place.
-            follow_ups::end(self.db, self.queue, number, 0, None)?;
+            follow_ups::end(self.db, self.queue, number, follow_ups::PLACE_ENDS, None)?;
             extra::delete_item(self.db, self.queue, number, &mut self.delta)?;
         }
         let reserved = if item.unique_for.is_zero() { 0 } else { now + ms(item.unique_for) as i64 };

@@ -87,6 +87,9 @@ pub(super) fn requeue(
             // It has expired, and dies before its new run begins.
             follow_ups::die(db, queue, item.number)?;
         }
+        if item.more {
+            follow_ups::requeue(db, queue, item.number)?;
+        }
         expiry::end(db, item.number)?;
         // An item that waits in line keeps its place.
         let (state, position) = match item.state {

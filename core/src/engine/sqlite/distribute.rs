@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::add::add_fired;
+use super::add::{self, add_fired};
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::follow_ups::{Kinds, any_deferred};
+use super::follow_ups::{COMPLETES, ENDS, Kinds, PLACE_ENDS, PLACE_OPENS, any_deferred};
+use super::groups::{self, Member};
 use super::packed_items::unpack;
 use crate::Result;
-use crate::item::{FollowUp, Trigger};
+use crate::group::PlaceState;
+use crate::item::{FollowUp, Item, Trigger};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 
@@ -32,6 +34,24 @@ pub(super) fn finish(db: &Database, queue: i64, delta: &CountDelta) -> Result<()
     Ok(())
 }
 
+/// Adds items, and what those fire that they replace.
+pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
+    let answers = add::add(db, name, items)?;
+    add_pending(db, name)?;
+    Ok(answers)
+}
+
+/// Adds what is noted in this transaction.
+pub(super) fn add_pending(db: &mut Database, name: &QueueName) -> Result<()> {
+    if !db.deferred.take() {
+        return Ok(());
+    }
+    match db.queue(name)? {
+        Some(queue) => step(db, queue),
+        None => Ok(()),
+    }
+}
+
 /// One step for a queue. Returns whether more are left.
 pub(super) fn distribute(db: &mut Database, name: &QueueName) -> Result<bool> {
     let Some(queue) = db.queue(name)? else { return Ok(false) };
@@ -39,12 +59,17 @@ pub(super) fn distribute(db: &mut Database, name: &QueueName) -> Result<bool> {
     any_deferred(db, queue)
 }
 
-/// Adds up to 1,000 items, and of up to 16 MiB, but at least those of one note.
+/// Adds up to 1,000 items, and of up to 16 MiB, but at least those of one note. Then those of other queues whose groups have ended.
 fn step(db: &Database, queue: i64) -> Result<()> {
     let (mut left, mut room) = (MAX_BATCH, MAX_BATCH_BYTES);
+    let mut queues = vec![queue];
     while left > 0 && room > 0 {
-        let Some(note) = next(db, queue)? else { break };
-        let (follow_ups, size) = fired(db, &note)?;
+        let Some(&queue) = queues.last() else { break };
+        let Some(note) = next(db, queue)? else {
+            queues.pop();
+            continue;
+        };
+        let (follow_ups, size, member) = fired(db, &note)?;
         if left < MAX_BATCH && (follow_ups.len() + 1 > left || size > room) {
             break;
         }
@@ -59,6 +84,12 @@ fn step(db: &Database, queue: i64) -> Result<()> {
             }
         }
         db.run("DELETE FROM deferred WHERE sequence = ?1", |s| s.execute([note.sequence]))?;
+        if let (Some(member), Some(state)) = (member, place_state(note.kinds))
+            && let Some(other) = groups::fill(db, &member, state)?
+            && other != queue
+        {
+            queues.push(other);
+        }
         if note.last {
             const DELETE: &str = "DELETE FROM follow_up WHERE follow_up = ?1";
             db.run(DELETE, |s| s.execute([note.follow_up]))?;
@@ -88,24 +119,37 @@ fn next(db: &Database, queue: i64) -> Result<Option<Note>> {
     })
 }
 
-/// What the note fires, and about how many bytes these are.
-fn fired(db: &Database, note: &Note) -> Result<(Vec<FollowUp>, usize)> {
-    const PACKED: &str = "SELECT packed FROM follow_up WHERE follow_up = ?1";
+/// What the place of a member is now, whose note has these kinds.
+fn place_state(kinds: Kinds) -> Option<PlaceState> {
+    if kinds & PLACE_OPENS != 0 {
+        Some(PlaceState::Open)
+    } else if kinds & COMPLETES != 0 {
+        Some(PlaceState::Completed)
+    } else {
+        (kinds & (ENDS | PLACE_ENDS) != 0).then_some(PlaceState::Ended)
+    }
+}
+
+/// What the note fires, about how many bytes these are, and the place of a member.
+fn fired(db: &Database, note: &Note) -> Result<(Vec<FollowUp>, usize, Option<Member>)> {
+    const PACKED: &str = "SELECT packed, place, group_queue, group_number FROM follow_up
+        WHERE follow_up = ?1";
     if note.kinds == 0 {
-        return Ok((Vec::new(), 0));
+        return Ok((Vec::new(), 0, None));
     }
     let found = db.run(PACKED, |s| {
         s.query_row(params![note.follow_up], |row| {
             let packed = row.get_ref(0)?.as_blob().unwrap_or_default();
-            Ok((unpack(packed).unwrap_or_default(), packed.len()))
+            let member = Member::read(row, 1)?;
+            Ok((unpack(packed).unwrap_or_default(), packed.len(), member))
         })
         .optional()
     })?;
-    let (mut all, size) = found.unwrap_or_default();
+    let (mut all, size, member) = found.unwrap_or_default();
     all.retain(|follow_up| note.kinds & follow_up.on.bit() != 0);
     let result = note.trigger.result.as_ref().map_or(0, bytes::Bytes::len);
     let with_trigger = all.iter().filter(|follow_up| follow_up.with_trigger).count();
-    Ok((all, size + result * with_trigger))
+    Ok((all, size + result * with_trigger, member))
 }
 
 /// The number of the queue with this name. `Database::queue_or_new` needs a database that nobody else uses.

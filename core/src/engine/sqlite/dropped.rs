@@ -9,22 +9,33 @@ use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
 use super::executor::Executor;
-use super::{follow_ups, keys, unique};
+use super::{follow_ups, groups, keys, unique};
 use crate::lock::lock;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 use crate::{Error, ErrorKind, Result};
 
-/// Removes the name of this queue, if it still has it.
-pub(super) fn detach(db: &mut Database, name: &QueueName, queue: i64, force: bool) -> Result<()> {
+/// Removes the name of this queue, if it still has it. `None`: members of groups are to be purged first.
+pub(super) fn detach(
+    db: &mut Database,
+    name: &QueueName,
+    queue: i64,
+    force: bool,
+    purged: bool,
+) -> Result<Option<()>> {
     if db.queue(name)? != Some(queue) {
-        return Ok(());
+        return Ok(Some(()));
     }
-    if !force && follow_ups::any_deferred(db, queue)? {
+    let has_members = follow_ups::any_members(db, queue)?;
+    if has_members && !purged {
+        return Ok(None);
+    }
+    if (!force || has_members) && follow_ups::any_deferred(db, queue)? {
         return Err(Error::holds_follow_ups(name));
     }
     db.run("UPDATE queue SET name = NULL WHERE queue = ?1", |s| s.execute([queue]))?;
-    db.forget_queues()
+    db.forget_queues()?;
+    Ok(Some(()))
 }
 
 /// Deletes what dropped queues have left, in transactions of its own, so that damage in one of them affects
@@ -95,7 +106,8 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     }
     let keys = db.run(KEYS, |s| s.execute([queue, MAX_BATCH as i64]))?
         + keys::delete_some(db, queue, MAX_BATCH)?
-        + follow_ups::delete_some(db, queue, MAX_BATCH)?;
+        + follow_ups::delete_some(db, queue, MAX_BATCH)?
+        + groups::delete_some(db, queue)?;
     if items.is_empty() && keys == 0 {
         db.run("DELETE FROM schedule WHERE queue = ?1", |s| s.execute([queue]))?;
         db.run("DELETE FROM history WHERE queue = ?1", |s| s.execute([queue]))?;

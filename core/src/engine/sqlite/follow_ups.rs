@@ -8,7 +8,7 @@ use super::expiry;
 use super::packed_items::{pack, unpack};
 use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
 use crate::Result;
-use crate::item::{FollowUp, Item, On};
+use crate::item::{FollowUp, GroupPlace, Item, On};
 use crate::options::MAX_COPIED_RESULT;
 
 /// What fires, as a sum of the bits of [`On`].
@@ -16,14 +16,41 @@ pub(super) type Kinds = u8;
 pub(super) const COMPLETES: Kinds = 1;
 const DIES: Kinds = 2;
 pub(super) const ENDS: Kinds = 4;
+/// Nothing fires, but the place of a member of a group has ended: it is replaced.
+pub(super) const PLACE_ENDS: Kinds = 8;
+/// Nothing fires, but the place of a member is open again.
+pub(super) const PLACE_OPENS: Kinds = 16;
 
-/// Stores the follow-ups of an item; returns the number that `extra` keeps.
-pub(super) fn store(db: &Database, queue: i64, follow_ups: &[FollowUp]) -> Result<i64> {
-    const STORE: &str = "INSERT INTO follow_up (follow_up, queue, packed) VALUES (?1, ?2, ?3)";
+/// Stores the follow-ups of an item, and its place in a group; returns the number that `extra` keeps.
+pub(super) fn store(
+    db: &Database,
+    queue: i64,
+    follow_ups: &[FollowUp],
+    place: Option<&GroupPlace>,
+) -> Result<i64> {
+    const STORE: &str =
+        "INSERT INTO follow_up (follow_up, queue, packed, place, group_queue, group_number)
+        VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
     let number = db.next_number();
     let packed = pack(follow_ups);
-    db.run(STORE, |s| s.execute(params![number, queue, packed]))?;
+    let group = place.map(|place| (place.place, &place.group));
+    db.run(STORE, |s| {
+        s.execute(params![
+            number,
+            queue,
+            packed,
+            group.map(|(place, _)| place),
+            group.map(|(_, group)| group.queue.as_str()),
+            group.map(|(_, group)| group.generation.count as i64),
+        ])
+    })?;
     Ok(number)
+}
+
+/// Whether the queue has items that are members of groups, or notes about some.
+pub(super) fn any_members(db: &Database, queue: i64) -> Result<bool> {
+    const ANY: &str = "SELECT 1 FROM follow_up WHERE queue = ?1 AND place IS NOT NULL LIMIT 1";
+    db.run(ANY, |s| s.exists([queue]))
 }
 
 /// Those under this number; none if they were added, or cannot be read. `None`: they have more bytes than `most`.
@@ -71,6 +98,27 @@ pub(super) fn die(db: &Database, queue: i64, number: i64) -> Result<()> {
     }
 }
 
+/// The item, which is dead, is requeued: the place of a member is open again.
+pub(super) fn requeue(db: &Database, queue: i64, number: i64) -> Result<()> {
+    match find(db, number)? {
+        Some(fired) => note(db, queue, &fired, PLACE_OPENS, false, None),
+        None => Ok(()),
+    }
+}
+
+/// A group of this queue has ended, whose follow-ups have this number.
+pub(super) fn end_group(
+    db: &Database,
+    queue: i64,
+    follow_ups: i64,
+    id: Vec<u8>,
+    completed: bool,
+) -> Result<()> {
+    let kinds = ENDS | if completed { COMPLETES } else { DIES };
+    let fired = Fired { follow_ups, id, state: None, expires_at: None };
+    note(db, queue, &fired, kinds, true, None)
+}
+
 /// The item ends now, and had not ended before: its lease or its wait was cancelled.
 pub(super) fn cancel(db: &Database, queue: i64, number: i64) -> Result<()> {
     match find(db, number)? {
@@ -104,7 +152,7 @@ pub(super) fn end(
 /// A call that has ended the item with this id adds these.
 pub(super) fn added(db: &Database, queue: i64, id: &[u8], items: &[Item]) -> Result<()> {
     let all: Vec<_> = items.iter().map(|item| FollowUp::new(On::Completed, item.clone())).collect();
-    let follow_ups = store(db, queue, &all)?;
+    let follow_ups = store(db, queue, &all, None)?;
     let fired = Fired { follow_ups, id: id.to_vec(), state: None, expires_at: None };
     note(db, queue, &fired, COMPLETES, true, None)
 }
@@ -150,6 +198,7 @@ pub(super) fn delete_some(db: &Database, queue: i64, limit: usize) -> Result<usi
 pub(super) fn dangling(db: &Database, queue: i64, delete: bool) -> Result<u64> {
     const WHERE: &str = "FROM follow_up WHERE queue = ?1
         AND NOT EXISTS (SELECT 1 FROM extra WHERE extra.follow_ups = follow_up.follow_up)
+        AND NOT EXISTS (SELECT 1 FROM item_group WHERE item_group.follow_up = follow_up.follow_up)
         AND NOT EXISTS (SELECT 1 FROM deferred WHERE deferred.follow_up = follow_up.follow_up)";
     let found: i64 =
         db.run(&format!("SELECT count(*) {WHERE}"), |s| s.query_row([queue], |row| row.get(0)))?;

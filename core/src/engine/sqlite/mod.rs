@@ -28,6 +28,7 @@ mod expiry;
 mod extra;
 mod files;
 mod follow_ups;
+mod groups;
 mod history;
 mod info;
 mod key_line;

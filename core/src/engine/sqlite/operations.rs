@@ -10,7 +10,7 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, cancel, change, clean, distribute, dropped, events, history, keys, list,
+    admin, cancel, change, clean, distribute, dropped, events, groups, history, keys, list,
     maintenance, outcomes, progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
@@ -18,10 +18,11 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, BeatAnswer, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
-    Endings, Engine, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes,
-    Progress, Release, RequestId, Revise, Schedules, StoredBeat, StoredCommand, StoredName,
-    StoredWorkers, Swap, Swapped, Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
+    Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete, CompleteAndLeaseReply,
+    EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit, LeaseRequest, Leased,
+    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules, StoredBeat,
+    StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped, Target, Token, Turn,
+    WhichEvents, WhichSchedules, WhichWorkers,
 };
 use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
@@ -62,7 +63,7 @@ impl Engine for SqliteEngine {
         request_id: &RequestId,
     ) -> Result<Vec<bool>> {
         let size = items.iter().map(|item| 1 + item.data.len() / 1_024).sum();
-        self.write_and_notify(queue, items, size, request_id, add::add).await
+        self.write_and_notify(queue, items, size, request_id, distribute::add).await
     }
 
     async fn lease(
@@ -351,6 +352,31 @@ impl Engine for SqliteEngine {
         Ok(swapped)
     }
 
+    async fn change_group(
+        &self,
+        queue: &QueueName,
+        change: &ChangeGroup,
+    ) -> Result<Option<Generation>> {
+        let (executor, name, change) = (self.executor()?, queue.clone(), change.clone());
+        let change = move |db: &mut Database| {
+            let changed = groups::change(db, &name, &change)?;
+            distribute::add_pending(db, &name)?;
+            Ok(changed)
+        };
+        executor.run(true, self.until(), change).await
+    }
+
+    async fn read_group(
+        &self,
+        queue: &QueueName,
+        id: &Bytes,
+        from: u32,
+        most: u32,
+    ) -> Result<Option<StoredGroup>> {
+        let (name, id) = (queue.clone(), id.clone());
+        self.read(move |db| groups::read(db, &name, &id, from, most)).await
+    }
+
     async fn beat(&self, beat: &StoredBeat) -> Result<BeatAnswer> {
         let beat = beat.clone();
         self.executor()?.run(true, self.until(), move |db| workers::beat(db, &beat)).await
@@ -420,24 +446,31 @@ impl Engine for SqliteEngine {
         self.read(move |db| list::list(db, &name, &step)).await
     }
 
-    async fn drop_queue(&self, queue: &QueueName, force: bool) -> Result<bool> {
+    async fn drop_queue(
+        &self,
+        queue: &QueueName,
+        force: bool,
+        purged: bool,
+    ) -> Result<Option<bool>> {
         let executor = self.executor()?;
         let name = queue.clone();
         // The queue that exists now, and not one that gets its name meanwhile.
         let found = self.read(move |db| db.queue(&name)).await?;
-        let Some(number) = found else { return Ok(false) };
-        while !force && self.distribute(queue).await? {}
+        let Some(number) = found else { return Ok(Some(false)) };
+        while (!force || purged) && self.distribute(queue).await? {}
         let name = queue.clone();
-        let detach = move |db: &mut Database| dropped::detach(db, &name, number, force);
-        executor.run(true, self.until(), detach).await?;
+        let detach = move |db: &mut Database| dropped::detach(db, &name, number, force, purged);
+        if executor.run(true, self.until(), detach).await?.is_none() {
+            return Ok(None);
+        }
         self.forget(queue);
         loop {
             match self.sweeper.step(&executor, self.until()).await {
                 Ok(true) => {}
-                Ok(false) => return Ok(true),
+                Ok(false) => return Ok(Some(true)),
                 Err(error) => {
                     tracing::warn!(%queue, %error, "dropped; the next clean deletes what is left of it");
-                    return Ok(true);
+                    return Ok(Some(true));
                 }
             }
         }

@@ -9,18 +9,19 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, audit_keys, cancel, change, clean, dropped, events, history, keys, lease,
-    list, maintenance, open, outcomes, progress, query, settings, settle, workers,
+    add, admin, audit, audit_keys, cancel, change, clean, dropped, events, groups, history, keys,
+    lease, list, maintenance, open, outcomes, progress, query, settings, settle, workers,
 };
 use crate::clock::Clock;
 use crate::engine::{
-    Awaited, Bury, Complete, EndingPlace, Extend, Fail, KeyLimit, LeaseRequest, LeaseStatus,
-    LeasedItem, ListStep, Progress, Release, Revise, StoredBeat, StoredCommand, StoredName, Target,
-    Turn, WhichEvents, WhichWorkers,
+    Awaited, Bury, ChangeGroup, Complete, EndingPlace, Extend, Fail, GroupChange, KeyLimit,
+    LeaseRequest, LeaseStatus, LeasedItem, ListStep, Progress, Release, Revise, StoredBeat,
+    StoredCommand, StoredName, Target, Turn, WhichEvents, WhichWorkers,
 };
 use crate::event::Place;
+use crate::group::PlaceState;
 use crate::history::{HistoryKind, Measured};
-use crate::item::{Due, Item, State};
+use crate::item::{Due, FollowUp, Group, Item, On, State};
 use crate::name::QueueName;
 use crate::settings::{Configure, Pause, Setting};
 
@@ -114,6 +115,29 @@ fn observe(db: &mut Database, name: &QueueName) {
         assert!(history::record(db, name, &measured).unwrap());
     }
     assert_eq!(history::read(db, name, HistoryKind::Hours, 0).unwrap().len(), 1);
+}
+
+/// A group in each state.
+fn use_groups(db: &mut Database, name: &QueueName) {
+    let change = |change| ChangeGroup { id: "g".into(), change };
+    let follow_up = FollowUp::new(On::Ended, Item::new("x").with_id("group-then"));
+    let item = Item::new([]).with_id("g").follow_up(follow_up);
+    let create = change(GroupChange::Create(Box::new(item)));
+    let generation = groups::change(db, name, &create).unwrap().unwrap();
+    let group = Group { queue: name.clone(), id: "g".into(), generation };
+    let member = Item::new("m").with_id("member").in_group(&group, 501);
+    add::add(db, name, &[member]).unwrap();
+    let target = || Target { id: "member".into(), generation: None };
+    let bury = Bury { target: target(), error: "no".into() };
+    change::bury(db, name, &[bury]).unwrap();
+    admin::requeue(db, name, &[target()]).unwrap();
+    admin::remove(db, name, &[target()]).unwrap();
+    let seal = change(GroupChange::Seal { generation, places: 600 });
+    assert!(groups::change(db, name, &seal).unwrap().is_some());
+    let found = groups::read(db, name, b"g", 500, 10).unwrap().unwrap();
+    assert_eq!((found.ended, found.states[1]), (1, PlaceState::Ended));
+    let remove = change(GroupChange::Remove { generation });
+    assert!(groups::change(db, name, &remove).unwrap().is_some());
 }
 
 /// Keeps events, and reads them.
@@ -257,7 +281,8 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
         maintenance::deep_turn(db, &name, turn).unwrap();
     }
     let queue = db.queue(&name).unwrap().unwrap();
-    dropped::detach(db, &name, queue, false).unwrap();
+    use_groups(db, &name);
+    dropped::detach(db, &name, queue, false, false).unwrap();
     while let Some(queue) = dropped::next(db, &BTreeSet::new()).unwrap() {
         dropped::sweep(db, queue).unwrap();
     }

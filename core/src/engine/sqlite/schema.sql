@@ -192,17 +192,24 @@ CREATE INDEX extra_expires_at ON extra (queue, expires_at) WHERE expires_at IS N
 
 -- The follow-ups of items, and what calls have added that ended items. They are deleted with the last note about them.
 --   follow_up   a number of the sequence
+--   place, group_queue, group_number   of a member of a group: its place, and the name of the group's queue and the number of
+--               the group; NULL if it is none
 CREATE TABLE follow_up (
     follow_up INTEGER PRIMARY KEY,
     queue     INTEGER NOT NULL,
-    packed    BLOB NOT NULL
+    packed    BLOB NOT NULL,
+    place        INTEGER,
+    group_queue  TEXT,
+    group_number INTEGER
 ) STRICT;
+CREATE INDEX follow_up_place ON follow_up (queue) WHERE place IS NOT NULL;
 CREATE INDEX follow_up_queue ON follow_up (queue);
 CREATE INDEX extra_follow_ups ON extra (follow_ups) WHERE follow_ups IS NOT NULL;
 
 -- Notes of ends whose follow-ups are to be added: usually in the transaction that writes them.
 --   sequence   a number of the sequence
---   kinds      what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run)
+--   kinds      what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run); 8 if the place of a member ends although
+--              nothing fires, 16 if it is open again
 --   last       1 if there will be no other note about them
 --   id, result   of the item that has ended
 CREATE TABLE deferred (
@@ -216,6 +223,36 @@ CREATE TABLE deferred (
 ) STRICT;
 CREATE INDEX deferred_queue ON deferred (queue, sequence);
 CREATE INDEX deferred_follow_up ON deferred (follow_up);
+
+-- Groups.
+--   number      a number of the sequence
+--   places      how many it has; 0 if it is not sealed
+--   ended, completed   how many of them have ended, and are completed
+--   has_ended   1 if the group has ended
+--   changed     when it was changed last
+--   follow_up   the number of its row in `follow_up`; NULL if it has none
+CREATE TABLE item_group (
+    number    INTEGER PRIMARY KEY,
+    queue     INTEGER NOT NULL,
+    id        BLOB NOT NULL,
+    places    INTEGER NOT NULL,
+    ended     INTEGER NOT NULL,
+    completed INTEGER NOT NULL,
+    has_ended INTEGER NOT NULL,
+    changed   INTEGER NOT NULL,
+    follow_up INTEGER
+) STRICT;
+CREATE UNIQUE INDEX item_group_id ON item_group (queue, id);
+CREATE INDEX item_group_changed ON item_group (changed) WHERE places = 0 OR has_ended = 1;
+CREATE INDEX item_group_follow_up ON item_group (follow_up) WHERE follow_up IS NOT NULL;
+
+-- The states of 500 places of a group, a letter each: - open, e ended, c completed. What is missing is open.
+CREATE TABLE group_field (
+    number INTEGER NOT NULL,
+    field  INTEGER NOT NULL,
+    states BLOB NOT NULL,
+    PRIMARY KEY (number, field)
+) STRICT, WITHOUT ROWID;
 
 -- Unique keys, each with the number of the item that owns it.
 --   until   until when the key stays taken in any case, 0 if for no longer than the item needs it

@@ -4,7 +4,7 @@ use redis::{Value, cmd};
 
 use super::state::{Audit, STEP};
 use crate::Result;
-use crate::engine::redis::keys::ALL;
+use crate::engine::redis::keys::{ALL, WITH_GROUPS};
 use crate::engine::redis::reply;
 use crate::engine::redis::scripts::Script;
 use crate::name::QueueName;
@@ -23,7 +23,7 @@ impl Audit<'_> {
             while let (Some(lane), Some(found)) = (idle.next(), idle.next()) {
                 let (lane, found) = (reply::bytes(lane)?, reply::bytes(found)?);
                 if self.is_gone(&lane).await? {
-                    let reply = self.step(Script::SweepLane, ALL, |command| {
+                    let reply = self.step(Script::SweepLane, WITH_GROUPS, |command| {
                         command.arg(&*lane).arg(&*found);
                     });
                     self.report.idle_lanes += u64::from(reply.await? == Value::Int(1));

@@ -20,7 +20,7 @@ use self::candidates::Candidates;
 use self::items::Large;
 use self::state::Audit;
 use super::follow_ups;
-use super::keys::{ALL, Keys};
+use super::keys::{ALL, Keys, WITH_GROUPS};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -72,6 +72,7 @@ pub(super) async fn audit(
         ("marks", Some(Damage::DanglingDetails)),
         ("awaited", Some(Damage::BadTime)),
         ("follow_ups", Some(Damage::DanglingDetails)),
+        ("groups", Some(Damage::DanglingDetails)),
         ("outbox", Some(Damage::DanglingDetails)),
         ("outgoing", Some(Damage::DanglingDetails)),
         ("ids", Some(Damage::DanglingId)),
@@ -97,10 +98,10 @@ pub(super) async fn audit(
 
 impl Audit<'_> {
     async fn check_types(&mut self) -> Result<()> {
-        let types = reply::list(self.step(Script::AuditTypes, ALL, |_| ()).await?)?;
+        let types = reply::list(self.step(Script::AuditTypes, WITH_GROUPS, |_| ()).await?)?;
         for (i, found) in types.into_iter().enumerate() {
             let expected = match i {
-                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 | 41 | 42 => "hash",
+                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 | 41 | 42 | 45 => "hash",
                 4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 | 40 | 44 => "zset",
                 29 | 43 => "stream",
                 _ => "list",

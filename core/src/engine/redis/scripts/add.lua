@@ -10,6 +10,7 @@
 --       unique key, and the keys if all have one, else for each: index and key
 --       The ids of one call differ from each other.
 -- Reply a string: for each item 1 (added) or 0 (one with its id or unique key exists), then `n` if the add has made
---       the queue
+--       the queue, then perhaps what parts/end_step.lua has
+if before_ids then answer = answer .. end_step.deferred end
 save_reply(answer)
 return answer

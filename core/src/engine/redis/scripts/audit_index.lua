@@ -1,5 +1,5 @@
 -- Checks some entries of one index; deletes those without an item, and lanes that stay idle.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua, all, and GROUPS
 -- ARGV  [1] the name of the index, [2] cursor, [3] how many entries to skip
 --       there, [4] at most how many to check, [5] 1 to mend, 0 to check
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
@@ -7,7 +7,7 @@
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
   held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX, meters = METERS }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS,
-  follow_ups = FOLLOW_UPS, outgoing = OUTGOING }
+  follow_ups = FOLLOW_UPS, outgoing = OUTGOING, groups = GROUPS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
@@ -28,20 +28,22 @@ if name == 'uniques' and from <= to then
   for i = from, to, 2 do keys[#keys + 1] = page[2][i] end
   for i, owner in ipairs(find_owners(keys)) do owner_of[keys[i]] = owner end
 end
--- Follow-ups belong to the item that they name, or to a note about it.
+-- Follow-ups belong to the item or group that they name, or to a note about it.
 local followed = {}
 if name == 'follow_ups' and from <= to and redis.call('EXISTS', DEFERRED) == 0 then
   local ids, numbers = {}, {}
   for i = from, to, 2 do
     local fine, id = pcall(owner_of_packed, page[2][i + 1])
     ids[#ids + 1] = fine and id or ''
+    local group = read_group('', redis.call('HGET', GROUPS, 'G' .. ids[#ids]))
+    if group then followed[group.name] = true end
   end
   for i, number in ipairs(redis.call('HMGET', IDS, unpack(ids))) do numbers[i] = number or '' end
   for _, found in pairs(find_names(numbers) or {}) do followed[found] = true end
 elseif name == 'follow_ups' then
   for i = from, to, 2 do followed[page[2][i]] = true end
 end
-local dangling, lapsed, sizes, largest = {}, {}, 0, 0
+local dangling, lapsed, sizes, largest, expired = {}, {}, 0, 0, {}
 for i = from, to, 2 do
   local entry, value = page[2][i], page[2][i + 1]
   local fine
@@ -49,6 +51,13 @@ for i = from, to, 2 do
     fine = id_matches(entry, value, LARGE_RECORD)
   elseif name == 'follow_ups' then
     fine = followed[entry]
+  elseif name == 'groups' then
+    -- Those whose time is over are deleted; that is no damage.
+    local letter, id = string.sub(entry, 1, 1), string.match(entry, '^P%d+ %S+ (.*)$') or string.sub(entry, 2)
+    local group, gone = read_group(id, redis.call('HGET', GROUPS, 'G' .. id))
+    group = group or gone
+    fine = letter == 'L' or group and (letter == 'G' or letter == 'P' and string.match(entry, '^P%d+ (%S+) ') == group.number)
+    if mend and gone and letter == 'G' then expired[#expired + 1] = gone end
   elseif name == 'outbox' then
     fine = redis.call('HEXISTS', OUTGOING, entry) == 1
   elseif name == 'outgoing' then
@@ -89,10 +98,13 @@ if #lapsed > 0 then
   -- The same page has so many entries less the next time.
   skip = math.max(0, skip - #lapsed)
 end
+for _, group in ipairs(expired) do delete_group(group) end
 if mend and #dangling > 0 and name ~= 'lanes' then
   -- Each item with a result has an end. Results may be too large to be scanned.
   if name == 'ended' then redis.call('HDEL', RESULTS, unpack(dangling)) end
   redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling))
   skip = math.max(0, skip - #dangling)
 end
+-- All that was looked at of the first page is deleted, and the rest of it is to be read: that is no end.
+if to < #page[2] and skip == 0 and cursor == '0' then cursor = '00' end
 return { cursor, skip, dangling, sizes, largest }

@@ -1,17 +1,23 @@
 -- Deletes the queue, unless it has another incarnation by now. The server frees the memory in the
 -- background.
--- KEYS  see parts/keys.lua, all
--- ARGV  [1] the incarnation; '' for the remains of a queue without one, [2] 1 to drop follow-ups for other queues with it
--- Reply 1 if there was such a queue, else 0; -1 if it is not dropped, because of such follow-ups
+-- KEYS  see parts/keys.lua, all, and GROUPS
+-- ARGV  [1] the incarnation; '' for the remains of a queue without one, [2] 1 to drop follow-ups for other queues with it,
+--       [3] 1 to drop its items too if it has had members of groups
+-- Reply 1 if there was such a queue, else 0; -1 if it is not dropped, because of such follow-ups, or
+--       of reports to groups; -2 if its items are to be purged first
 local LONGEST_WAIT = 120000 -- longer than any registration lasts
-local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched')
+local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched', 'members')
 local refused = refusal(meta[1])
 if refused then return refused end
 if (meta[2] or '') ~= ARGV[1] then
   touch()
   return 0
 end
-if ARGV[2] ~= '1' and what_is_left() > 0 then
+if ARGV[3] ~= '1' and meta[5] and redis.call('EXISTS', ITEMS) == 1 then
+  touch()
+  return -2
+end
+if (ARGV[2] ~= '1' or meta[5]) and what_is_left() > 0 then
   touch()
   return -1
 end
@@ -19,7 +25,7 @@ local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, UNIQUES, TIMERS, EXPIRIES, MARKS, PLACES, LINES, OPEN,
   KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, OUTBOX, OUTGOING, EVENTS, METERS,
-  unpack(SETS))
+  KEYS[LAST_KEY + 1], unpack(SETS))
 redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
 -- What other queues have sent must not be added again when they repeat it.
 redis.call('PEXPIRE', FORWARD_LANES, 30 * DAY)

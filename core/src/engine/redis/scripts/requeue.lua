@@ -17,7 +17,7 @@ end
 for n, owner in ipairs(#keys > 0 and find_owners(keys) or {}) do owner_of[keys[n]] = owner end
 
 local revived, changed, entries, taken, lost, dying, moves = {}, {}, {}, {}, {}, {}, new_moves()
-local named = {} -- of those with follow-ups, the names
+local named, followed = {}, {} -- of those with follow-ups, the names and numbers
 for i, number in ipairs(numbers) do
   local item = number and found[number]
   local owner = item and item.key and owner_of[item.key]
@@ -37,7 +37,7 @@ for i, number in ipairs(numbers) do
     x.failures, x.expiries, x.front, x.since = 0, 0, 0, now
     note_release(x, '=')
     revived[#revived + 1] = number
-    named[#named + 1] = item.follow_ups
+    if item.follow_ups then named[#named + 1], followed[#named + 1] = item.follow_ups, number end
     if not item.dead then dying[#dying + 1] = number end -- it has expired: it dies first
     changed[#changed + 1] = number
     changed[#changed + 1] = pack_details(x)
@@ -51,7 +51,7 @@ if #revived > 0 then
     note_events('q', revived, ids)
   end
   fire_deaths(dying)
-  note_requeued(named)
+  note_requeued(named, followed)
   expire_for_good(lost)
   if #entries > 0 then redis.call('HSET', UNIQUES, unpack(entries)) end
   for _, key in ipairs({ EXPIRIES, DEAD, DELAYED }) do redis.call('ZREM', key, unpack(revived)) end

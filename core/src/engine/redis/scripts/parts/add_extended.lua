@@ -38,13 +38,15 @@ end
 
 -- Writes the follow-ups of the new items. `number_of`: index of an item that is added to its number.
 local function write_follow_ups(number_of)
-  local names = {}
+  local names, has_members = {}, false
   for i in pairs(next(followed) and number_of or {}) do
     if followed[i] then
       names[#names + 1] = ARGV[followed[i]]
       names[#names + 1] = ARGV[followed[i] + 1]
+      has_members = has_members or math.floor(string.byte(ARGV[followed[i]]) / 2) % 2 == 1
     end
   end
+  if has_members then redis.call('HSET', META, 'members', 1) end
   if #names > 0 then redis.call('HSET', FOLLOW_UPS, unpack(names)) end
   followed = {}
 end

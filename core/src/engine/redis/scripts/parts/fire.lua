@@ -2,9 +2,11 @@
 -- it fires, before it writes the end: so it stays within its budget, and notes keep the order of the ends. distribute.lua
 -- adds the follow-ups.
 -- FOLLOW_UPS has the packed follow-ups of an item by a name, which stands in the head of its record. Notes have
---   a digit  what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run)
+--   a digit  what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run); or 8: nothing, but a member of a group has
+--            been replaced, which ends its place
 --   a letter `l`: it is the last note of the item, whose number is gone or retained; `d`: the item is dead, so it may be
---            completed late, or requeued, which begins a new run; `a`: it is about what a call adds
+--            completed late, or requeued, which begins a new run; `a`: it is about what a call adds; `o`: a member of a group
+--            is requeued, and nothing fires; `g`: it is about a group that has ended
 --   the name, and the number of the item
 local COMPLETES, DIES, ENDS = 1, 2, 4
 
@@ -71,14 +73,19 @@ end
 -- Items that die now.
 local function fire_deaths(numbers) fire(numbers, find_names(numbers), DIES + ENDS, 'd') end
 
--- Items that are removed, or replaced, which fires nothing.
+-- Items that are removed, or replaced, which fires nothing but ends the places of members.
 local function fire_removals(numbers) fire_by_state(numbers, find_names(numbers), ENDS) end
-local function fire_replacements(numbers) fire_by_state(numbers, find_names(numbers), 0) end
+local function fire_replacements(numbers) fire_by_state(numbers, find_names(numbers), 8) end
 
--- Items with follow-ups that are requeued. If the note of a death still waits, distribute.lua finds its item alive.
-local function note_requeued(names)
-  if #names == 0 or redis.call('EXISTS', DEFERRED) == 0 then return end
-  local fields = {}
-  for i, name in ipairs(names) do fields[2 * i - 1], fields[2 * i] = name .. 'q', '1' end
-  redis.call('HSET', FOLLOW_UPS, unpack(fields))
+-- Items with follow-ups that are requeued, which opens the places of members. If the note of a death still waits, distribute.lua
+-- finds its item alive.
+local function note_requeued(names, numbers)
+  if #names == 0 then return end
+  local fields, notes, waits = {}, {}, redis.call('EXISTS', DEFERRED) == 1
+  for i, name in ipairs(names) do
+    fields[2 * i - 1], fields[2 * i] = name .. 'q', '1'
+    if math.floor(string.byte(name) / 2) % 2 == 1 then notes[#notes + 1] = '0o' .. name .. numbers[i] end
+  end
+  if waits then redis.call('HSET', FOLLOW_UPS, unpack(fields)) end
+  write_notes(notes)
 end

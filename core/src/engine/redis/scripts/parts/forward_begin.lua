@@ -12,10 +12,18 @@ if not last_number and count_of(ARGV[3]) <= (tonumber(forgotten) or 0) then
   return '!' .. forgotten
 end
 
-local items, letters, ids, uniques, twice = {}, {}, {}, {}, false
+local items, letters, ids, uniques, twice, reports = {}, {}, {}, {}, false, {}
 for at = 3, #ARGV, 2 do
   local number, letter = ARGV[at], 's'
-  if count_of(number) > delivered then
+  if count_of(number) > delivered and string.byte(ARGV[at + 1], 5) == 0 then
+    local fine, report = pcall(read_report, ARGV[at + 1])
+    letter = fine and report and '1' or 'x'
+    if letter == '1' then
+      reports[#reports + 1] = report
+      report.entry = number
+    end
+    last_number = number
+  elseif count_of(number) > delivered then
     local fine, theirs = pcall(unpack_items, ARGV[at + 1], 1, 7, '')
     local item = fine and theirs[1]
     letter = item and item.record and '+' or 'x'
@@ -36,9 +44,10 @@ local function write_lane()
   redis.call('PERSIST', FORWARD_LANES)
   lane_is_written = true
 end
+if #reports > 0 then fill_places(reports, lane) end
 if #items == 0 then
   write_lane()
-  return table.concat(letters)
+  return table.concat(letters) .. end_step.deferred
 end
 
 add_arguments(items, salt, twice)

@@ -2,7 +2,7 @@
 -- Items of one step do not depend on each other. See parts/fire.lua. In front of the notes a mark may stand, see
 -- parts/write_entries.lua.
 local MOST, MOST_NOTES = 1000, 500
-local DEATH, ADDED = 100, 97 -- the letters `d` and `a`
+local DEATH, ADDED, GROUP_END = 100, 97, 103 -- the letters `d`, `a` and `g`
 
 -- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
 -- mark says: the number of the first entry that these notes write.
@@ -15,7 +15,7 @@ local function read_notes()
     local kinds, letter = string.byte(note, 1, 2)
     local name, number = string.sub(note, 3, 2 + NAME), string.sub(note, 3 + NAME)
     kinds = (kinds or 48) - 48
-    if kinds < 0 or kinds > 7 or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
+    if kinds < 0 or kinds > 8 or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
     local wants_result = name and kinds % 2 == 1 and string.byte(name) % 2 == 1
     room = room - (name and struct.unpack('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
     if room < 0 and n > 1 then break end
@@ -37,15 +37,27 @@ local function read_packed(notes)
   end
 end
 
+-- Marks notes of groups that have not ended, for the same reason. One that is gone had ended. See parts/groups.lua.
+local function find_untrue_groups(notes)
+  local headers, theirs = {}, {}
+  for _, note in ipairs(notes) do
+    if note.owner and note.letter == GROUP_END then headers[#headers + 1], theirs[#theirs + 1] = 'G' .. note.owner, note end
+  end
+  for i, found in ipairs(#headers > 0 and redis.call('HMGET', KEYS[LAST_KEY + 1], unpack(headers)) or {}) do
+    local number, over = string.match(found or '', '^(%S+) %d+ %d+ %d+ ([01]) ')
+    theirs[i].untrue = number == theirs[i].number and over == '0'
+  end
+end
+
 -- Marks notes of items that have not ended or died, because the script that was to end them has stopped half-way. An item
--- that is alive may have died if it was requeued since, which FOLLOW_UPS knows then.
+-- that is alive may have died if it was requeued since, which FOLLOW_UPS knows then. One that was to be requeued is still dead.
 local function find_untrue(notes)
   local ids, theirs, requeued = {}, {}, {}
   for _, note in ipairs(notes) do
     local fine, owner, first = pcall(owner_of_packed, note.packed)
     if fine then
       note.owner, note.first = owner, first
-      if note.letter ~= ADDED then ids[#ids + 1], theirs[#theirs + 1] = owner, note end
+      if note.letter ~= ADDED and note.letter ~= GROUP_END then ids[#ids + 1], theirs[#theirs + 1] = owner, note end
     end
   end
   local numbers, living = {}, {}
@@ -55,14 +67,18 @@ local function find_untrue(notes)
   if #numbers == 0 then return end
   for _, set in ipairs({ COMPLETED, CANCELLED, DEAD }) do
     for i, score in ipairs(redis.call('ZMSCORE', set, unpack(numbers))) do
-      if score and (set ~= DEAD or living[i].letter == DEATH) then numbers[i] = '' end
+      if score and (set ~= DEAD or living[i].letter == DEATH or living[i].letter == OPENED) then numbers[i] = '' end
     end
   end
   for i, note in ipairs(living) do requeued[i] = note.name .. 'q' end
   for i, was_requeued in ipairs(redis.call('HMGET', FOLLOW_UPS, unpack(requeued))) do
     local note = living[i]
     note.requeued = note.letter == DEATH and was_requeued
-    note.untrue = numbers[i] ~= '' and not note.requeued and redis.call('HEXISTS', ITEMS, numbers[i]) == 1
+    if note.letter == OPENED then
+      note.untrue = numbers[i] == ''
+    else
+      note.untrue = numbers[i] ~= '' and not note.requeued and redis.call('HEXISTS', ITEMS, numbers[i]) == 1
+    end
   end
 end
 
@@ -75,12 +91,18 @@ local function collect()
   local ids, uniques, items, entries, done = {}, {}, found.items, found.entries, found.done
   read_packed(notes)
   find_untrue(notes)
+  find_untrue_groups(notes)
+  -- A script that has stopped behind its notes and was repeated has written the last note of an item twice.
+  local had_last = {}
   for n, note in ipairs(notes) do
     local fine, theirs = true, {}
-    if note.owner and not note.untrue and note.kinds > 0 then
+    local is_true = note.owner and not note.untrue and not had_last[note.name]
+    if is_true and note.kinds > 0 then
       fine, theirs = pcall(unpack_items, note.packed, note.first, note.kinds, note.owner, note.result)
     end
     if not fine then theirs = {} end
+    local read, report = pcall(report_of, note)
+    if is_true and read and report then table.insert(theirs, 1, report) end
     local depends = #items + #entries + #theirs > MOST
     for _, item in ipairs(theirs) do
       depends = depends or item.id and ids[item.id] or item.unique and item.replaces and uniques[item.unique]
@@ -95,7 +117,8 @@ local function collect()
       if item.unique then found.twice, uniques[item.unique] = found.twice or uniques[item.unique], true end
     end
     found.count = found.count + 1
-    if note.name and note.letter ~= DEATH and not note.untrue then
+    if note.name and note.letter ~= DEATH and note.letter ~= OPENED and not note.untrue then
+      had_last[note.name] = true
       done[#done + 1] = note.name
       if note.wants_result then done[#done + 1] = note.name .. 'r' end
     end

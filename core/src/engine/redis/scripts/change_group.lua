@@ -1,0 +1,65 @@
+-- Creates a group, or seals or removes it. Each may be repeated.
+-- KEYS  see parts/keys.lua, all, and GROUPS
+-- ARGV  [1] `create`, `seal` or `remove`, [2] the stored id; to create: [3] salt, [4] the name of its follow-ups, [5] these,
+--       or nothing; else [3] the number of the group; to seal: [4] how many places it has
+-- Reply the number of the group that is so now, or was removed; empty if there is none. Then a space, `n` if the queue is new,
+--       and what parts/end_step.lua has
+local meta = redis.call('HMGET', META, 'format', 'last')
+local refused = refusal(meta[1])
+if refused then return refused end
+local what, id, number = ARGV[1], ARGV[2], ARGV[3]
+local group, old = read_group(id, redis.call('HGET', GROUPS, 'G' .. id))
+
+if what == 'create' then
+  if group then
+    touch()
+    return group.number .. ' '
+  end
+  if old then delete_group(old) end
+  -- Each new group looks at some others, so that those that are gone cannot pile up.
+  local sample = redis.call('HRANDFIELD', GROUPS, 3, 'WITHVALUES')
+  for i = 1, #sample, 2 do
+    local other = string.sub(sample[i], 1, 1) == 'G' and string.sub(sample[i], 2)
+    local _, gone = read_group(other or '', other and sample[i + 1])
+    if gone then delete_group(gone) end
+  end
+  if not meta[1] then make_empty_queue(number) end
+  make_extended(meta[1])
+  local last = redis.call('HGET', META, 'last')
+  number = in_base_36(math.max(last and count_of(last) or 0, (now - YEAR_2026) * 256) + 1) .. number
+  redis.call('HSET', META, 'last', number)
+  local name = ARGV[4] or ''
+  if name ~= '' then redis.call('HSET', FOLLOW_UPS, name, ARGV[5]) end
+  group = { number = number, places = 0, ended = 0, completed = 0, over = false, changed = now, name = name }
+  redis.call('HSET', GROUPS, 'G' .. id, pack_group(group))
+  return number .. ' ' .. (meta[1] and '' or 'n')
+end
+
+if not group or group.number ~= number then
+  touch()
+  return ' '
+end
+if what == 'remove' then
+  delete_group(group)
+  return number .. ' '
+end
+
+local places = tonumber(ARGV[4])
+if group.places > 0 then
+  touch()
+  return group.places == places and number .. ' ' .. (group.over and 'o' or '') or ' '
+end
+-- Until now all places have counted.
+local fields, left = {}, places
+for index = 0, math.ceil(places / IN_FIELD) - 1 do fields[#fields + 1] = field_of_places(group, index) end
+group.places, group.ended, group.completed, group.changed = places, 0, 0, now
+for _, states in ipairs(redis.call('HMGET', GROUPS, unpack(fields))) do
+  states = string.sub(states or '', 1, math.min(IN_FIELD, left))
+  group.ended = group.ended + select(2, string.gsub(states, '[ec]', ''))
+  group.completed = group.completed + select(2, string.gsub(states, 'c', ''))
+  left = left - IN_FIELD
+end
+group.over = group.ended == places
+if group.over then note_groups({ group }) end
+redis.call('HSET', GROUPS, 'G' .. id, pack_group(group))
+return number .. ' ' .. end_step.deferred

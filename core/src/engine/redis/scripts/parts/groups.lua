@@ -1,0 +1,27 @@
+-- The groups of this queue. GROUPS has
+--   `G` and a stored id   its number; how many places it has, 0 if it is not sealed; how many of them have ended, and how many of
+--                         these are completed; 1 if it has ended, else 0; when it was changed last; and the name of its
+--                         follow-ups, or nothing
+--   `P`, an index, a space, a number, a space and the id   the states of IN_FIELD places of that group, a letter each: `-` open,
+--                         `e` ended, `c` completed. What is missing is open
+--   `L` and a lane        the number of the last report that was filled in: see parts/fill_places.lua
+local GROUPS = KEYS[LAST_KEY + 1]
+local IN_FIELD, MOST_PLACES, GROUP_LASTS = 500, 100000, 86400000
+
+-- From what `G` has. nil if there is no group: one that is not sealed, or has ended, is gone a day after its last change.
+local function read_group(id, found)
+  local number, places, ended, completed, over, changed, name =
+    string.match(found or '', '^(%S+) (%d+) (%d+) (%d+) ([01]) (%d+) (.*)$')
+  if not number then return nil end
+  local group = { id = id, number = number, places = tonumber(places), ended = tonumber(ended), completed = tonumber(completed),
+    over = over == '1', changed = tonumber(changed), name = name }
+  if (group.places == 0 or group.over) and group.changed + GROUP_LASTS <= now then return nil, group end
+  return group
+end
+
+local function pack_group(group)
+  return table.concat({ group.number, text(group.places), text(group.ended), text(group.completed), group.over and '1' or '0',
+    text(group.changed), group.name }, ' ')
+end
+
+local function field_of_places(group, index) return 'P' .. text(index) .. ' ' .. group.number .. ' ' .. group.id end
