@@ -98,6 +98,8 @@ export declare class NativeQueue {
   bury(call: number, ids: Array<string | Uint8Array>, error: string, generations: Array<string | undefined | null>): void
   /** As `remove`. */
   cancel(call: number, ids: Array<string | Uint8Array>, generations: Array<string | undefined | null>): void
+  /** As `remove`. `follow_ups`: one for each id, as `item::follow_ups` reads them. */
+  attach(call: number, ids: Array<string | Uint8Array>, followUps: unknown[], generations: Array<string | undefined | null>): void
   /**
    * For each item: id, generation, and then data, priority, delay, when it is due, and limit of
    * attempts, as far as they change. Answers with 0 or 1 for each.

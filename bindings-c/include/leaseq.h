@@ -639,6 +639,28 @@ typedef struct {
 } leaseq_item_ref;
 
 /**
+ * A follow-up for an item of the queue. Set it to zero first: `leaseq_attachment attachment = {0};`
+ */
+typedef struct {
+    /**
+     * The item that is to have it.
+     */
+    leaseq_item_ref to;
+    /**
+     * What is added when that ends, with the options of its own.
+     */
+    const leaseq_item *item;
+    /**
+     * The end that fires it, a ::leaseq_on.
+     */
+    int32_t on;
+    /**
+     * Whether it gets the id and the result of the item that has fired it.
+     */
+    bool with_trigger;
+} leaseq_attachment;
+
+/**
  * What to change of an item. Set it to zero first: `leaseq_revision revision = {0};`
  */
 typedef struct {
@@ -1034,6 +1056,30 @@ leaseq_status leaseq_queue_drop_queue(const leaseq_queue *queue,
                                       bool force,
                                       bool *dropped,
                                       leaseq_error **error);
+
+/**
+ * Adds a follow-up to an item that has not ended, in whatever state it is. If the item has ended as the follow-up
+ * requires, and is dead or retained, the follow-up is added at once. `*attached` is true if the item has the
+ * follow-up, or it is added; false if there is no such item, or it has ended in another way, or is of another
+ * generation. It may be NULL. A follow-up whose id the item has already for that end is not attached again.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id or follow-up outside its limits, a text that is no generation, or if the
+ * item would have more than 16 follow-ups or 64 KiB of them; an error of every operation.
+ */
+leaseq_status leaseq_queue_attach(const leaseq_queue *queue,
+                                  const leaseq_attachment *attachment,
+                                  bool *attached,
+                                  leaseq_error **error);
+
+/**
+ * Attaches `count` follow-ups; `attached`, an array of `count` or NULL, receives the results in their order.
+ * @return as leaseq_queue_attach(): for a follow-up outside its limits, none is attached; if an item has no room, others
+ * may be.
+ */
+leaseq_status leaseq_queue_attach_many(const leaseq_queue *queue,
+                                       const leaseq_attachment *attachments,
+                                       size_t count,
+                                       bool *attached,
+                                       leaseq_error **error);
 
 /**
  * Removes an item in any state. `*removed` is false if there is no item with this id; it may be

@@ -30,7 +30,7 @@ impl leaseq_item_ref {
     ///
     /// # Safety
     /// The conventions of the header.
-    unsafe fn read(&self) -> Result<ItemRef> {
+    pub(crate) unsafe fn read(&self) -> Result<ItemRef> {
         // SAFETY: the conventions of the header.
         unsafe {
             let item = ItemRef::new(id(self.id, self.id_len)?);

@@ -71,15 +71,23 @@ pub unsafe extern "C" fn leaseq_item_options_add_follow_up(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let item = given(item.as_ref(), "item")?.read()?;
-            let follow_up = FollowUp::new(self::on(on)?, item);
-            options.follow_ups.push(match with_trigger {
-                true => follow_up.with_trigger(),
-                false => follow_up,
-            });
+            options.follow_ups.push(follow_up(on, item, with_trigger)?);
             Ok(())
         })
     }
+}
+
+/// # Safety
+/// The conventions of the header.
+pub(crate) unsafe fn follow_up(
+    on: i32,
+    item: *const leaseq_item,
+    with_trigger: bool,
+) -> Result<FollowUp> {
+    // SAFETY: the conventions of the header.
+    let item = unsafe { given(item.as_ref(), "item")?.read() }?;
+    let follow_up = FollowUp::new(self::on(on)?, item);
+    Ok(if with_trigger { follow_up.with_trigger() } else { follow_up })
 }
 
 /// Items that belong to the caller.

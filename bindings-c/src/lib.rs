@@ -13,6 +13,7 @@
 
 mod add;
 mod admin;
+mod attach;
 mod change;
 mod child;
 mod child_job;

@@ -133,7 +133,8 @@ export function itemsFields(items: Iterable<Data | Item>, depth = 0): unknown[] 
   return all
 }
 
-function followUpFields(followUps: Iterable<FollowUp>, depth: number): FollowUps {
+/** `depth`: of the item that has them, and 1 more. */
+export function followUpFields(followUps: Iterable<FollowUp>, depth: number): FollowUps {
   const given = list('followUps', followUps)
   if (given.length > 0 && depth > MAX_DEPTH) {
     throw invalid(`followUps: more than ${MAX_DEPTH} that lead from one to the next`)

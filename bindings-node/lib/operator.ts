@@ -1,10 +1,19 @@
 // The operations of operators: reading a queue, changing its items, cleaning.
 import type { NativeQueue } from '../native.js'
 import { CALL, call } from './calls'
-import { bytes, flag, list, message, optionalNumber, text } from './check'
-import { generations, idList, keyLimits, listed, revisionFields, settingsFields } from './input'
+import { bytes, flag, known, list, message, optionalNumber, text } from './check'
+import {
+  followUpFields,
+  generations,
+  idList,
+  keyLimits,
+  listed,
+  revisionFields,
+  settingsFields,
+} from './input'
 import { type ItemInfo, type Page, readItems, readPage } from './item'
 import type {
+  Attachment,
   BuryOptions,
   CallOptions,
   ChangeOptions,
@@ -12,6 +21,7 @@ import type {
   Counts,
   DeepReport,
   DropOptions,
+  FollowUp,
   GetOptions,
   Id,
   KeyInfo,
@@ -43,6 +53,7 @@ const CHANGE = new Set(['ifGeneration', 'signal'])
 const CONFIGURE = new Set(['revision', 'signal'])
 const PAUSE = new Set(['durationMs', 'signal'])
 const DROP = new Set(['force', 'signal'])
+const ATTACHMENT = new Set(['id', 'followUp'])
 const BURY = new Set(['error', 'ifGeneration', 'signal'])
 
 /** The part of `Queue` that operators use. */
@@ -181,6 +192,35 @@ export abstract class OperatorQueue {
       const all = idList(ids)
       const seen = generations(all, options?.ifGeneration)
       return (slot) => native.cancel(slot, all, seen)
+    })
+  }
+
+  /**
+   * Adds a follow-up to an item that has not ended, in whatever state it is. If the item has ended as
+   * the follow-up requires, and is dead or retained, the follow-up is added at once.
+   *
+   * True: the item has this follow-up, or it is added. False: there is no such item, it has ended in
+   * another way, or it is of another generation than `ifGeneration` says. A follow-up whose id the
+   * item has already for that end is not attached again. Rejects with `INVALID` if the item would
+   * have more than 16 follow-ups or 64 KiB of them.
+   */
+  async attach(id: Id, followUp: FollowUp, options?: ChangeOptions): Promise<boolean> {
+    return (await this.attachMany([{ id, followUp }], options))[0] === true
+  }
+
+  /** Attaches many follow-ups, to one item or several; the results are in their order. */
+  attachMany(attachments: Iterable<Attachment>, options?: ChangeOptions): Promise<boolean[]> {
+    return call(this.native, { options, names: CHANGE, read: booleans }, (native) => {
+      const given = list('attachments', attachments).map((one) =>
+        known(one, 'an attachment', ATTACHMENT),
+      )
+      const ids = idList(given.map((one) => one.id))
+      const followUps = followUpFields(
+        given.map((one) => one.followUp),
+        1,
+      )
+      const seen = generations(ids, options?.ifGeneration)
+      return (slot) => native.attach(slot, ids, followUps, seen)
     })
   }
 

@@ -79,6 +79,13 @@ export interface FollowUp {
   withTrigger?: boolean
 }
 
+/** A follow-up for an item that is in the queue. */
+export interface Attachment {
+  /** The id of that item. */
+  id: Id
+  followUp: FollowUp
+}
+
 /** The item whose end has added a follow-up. */
 export interface Trigger {
   /** The id as text. Invalid UTF-8 becomes U+FFFD; `idBytes` is exact. */

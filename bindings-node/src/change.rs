@@ -8,6 +8,7 @@ use napi_derive::napi;
 
 use crate::failure::Failure;
 use crate::input::{self, Data, bytes};
+use crate::item;
 use crate::queue::NativeQueue;
 use crate::wire::{Answer, Outcome};
 
@@ -65,6 +66,22 @@ impl NativeQueue {
         self.call(call, Ok(items(&ids, generations)), |queue, items| async move {
             many(queue.cancel_many(items).await)
         });
+    }
+
+    /// As `remove`. `follow_ups`: one for each id, as `item::follow_ups` reads them.
+    #[napi]
+    pub fn attach(
+        &self,
+        call: u32,
+        ids: Vec<Either<String, &[u8]>>,
+        #[napi(ts_arg_type = "unknown[]")] follow_ups: Array<'_>,
+        generations: Vec<Option<String>>,
+    ) -> Result<()> {
+        let follow_ups = item::follow_ups(Some(&follow_ups))?;
+        let all =
+            follow_ups.map(|all| items(&ids, generations).into_iter().zip(all).collect::<Vec<_>>());
+        self.call(call, all, |queue, all| async move { many(queue.attach_many(all).await) });
+        Ok(())
     }
 
     /// For each item: id, generation, and then data, priority, delay, when it is due, and limit of

@@ -61,6 +61,8 @@ onEachEngine('beside other calls', (place) => {
       (q) => q.bury(['a'], trap('error')),
       (q) => q.revise('a', trap('data')),
       (q) => q.reviseMany(half({ id: 'a', data: 'x' })),
+      (q) => q.attach('a', trap('on')),
+      (q) => q.attachMany(half({ id: 'a', followUp: { on: 'dead', item: 'x' } })),
       (q) => q.counts(trap('signal')),
       (q) => q.purge('ready', trap('signal')),
     ]

@@ -154,6 +154,32 @@ onEachEngine('operations', (place) => {
     assert.equal((await queue.get('high')).atMs, null)
   })
 
+  test('follow-ups are attached to items that are there', async () => {
+    const queue = place.queue()
+    await queue.addItem({ id: 'a', data: 'x' })
+    const { generation } = await queue.get('a')
+    const followUp = { on: 'completed', item: { id: 'next', data: 'y' }, withTrigger: true }
+    assert.equal(await queue.attach('a', followUp, { ifGeneration: generation }), true)
+    const both = [
+      { id: 'a', followUp: { on: 'dead', item: 'z' } },
+      { id: 'none', followUp },
+    ]
+    assert.deepEqual(await queue.attachMany(both), [true, false])
+    assert.equal((await queue.get('a')).followUps.length, 2)
+    assert.equal(await queue.complete(await queue.lease(AT_ONCE)), true)
+    const next = await queue.lease(AT_ONCE)
+    assert.deepEqual([next.id, next.trigger.id], ['next', 'a'])
+    for (const [mistake, says] of [
+      [() => queue.attach('a', { on: 'never', item: 'x' }), /a follow-up on "never"/],
+      [() => queue.attach('a', { on: 'dead' }), /data/],
+      [() => queue.attach('', followUp), /id/],
+      [() => queue.attachMany([{ id: 'a', followup: followUp }]), /has no option "followup"/],
+      [() => queue.attachMany(both, { ifGeneration: [generation] }), /1 generations for 2/],
+    ]) {
+      await assert.rejects(mistake(), { code: 'INVALID', message: says })
+    }
+  })
+
   test('items that are not leased are buried and revised, as they were seen', async () => {
     const queue = place.queue()
     await queue.addItems(['a', 'b', 'c'].map((id) => ({ id, data: 'old', delayMs: 60_000 })))

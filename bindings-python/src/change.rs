@@ -1,4 +1,4 @@
-//! Operations on items, for operators: remove, requeue, bury, revise, cancel.
+//! Operations on items, for operators: remove, requeue, bury, revise, cancel, attach.
 
 use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
 use leaseq::{ItemRef, Revision};
@@ -9,6 +9,7 @@ use pyo3::types::PyString;
 use crate::answer::Answer;
 use crate::convert;
 use crate::error::invalid;
+use crate::item;
 use crate::queue::{Caller, Queue, Reply};
 
 fn of_generation(item: ItemRef, generation: &Bound<'_, PyAny>) -> PyResult<ItemRef> {
@@ -146,6 +147,42 @@ impl Queue {
     ) -> Reply<'py> {
         let items = item_refs(ids, if_generation)?;
         self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.cancel_many(items).await?)))
+    }
+
+    fn attach<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        id: &Bound<'py, PyAny>,
+        follow_up: &Bound<'py, PyAny>,
+        if_generation: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let (item, follow_up) = (item_ref(id, if_generation)?, item::follow_up(follow_up)?);
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Flag(queue.attach(item, follow_up).await?))
+        })
+    }
+
+    fn attach_many<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        follow_ups: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let pair = |pair: PyResult<Bound<'py, PyAny>>| {
+            let pair = pair?;
+            let Ok((id, follow_up)) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>() else {
+                return Err(convert::wrong_type(
+                    "a follow-up",
+                    "a tuple of id and FollowUp",
+                    &pair,
+                ));
+            };
+            Ok((ItemRef::new(convert::id(&id)?), item::follow_up(&follow_up)?))
+        };
+        let all = convert::several("follow-ups", follow_ups)?;
+        let all = all.map(pair).collect::<PyResult<Vec<_>>>()?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Flags(queue.attach_many(all).await?)))
     }
 
     fn revise<'py>(

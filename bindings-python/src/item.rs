@@ -83,7 +83,7 @@ impl PartialEq for Item {
 }
 
 /// A follow-up of the core, from one that Python has.
-fn follow_up(value: &Bound<'_, PyAny>) -> PyResult<leaseq::FollowUp> {
+pub(crate) fn follow_up(value: &Bound<'_, PyAny>) -> PyResult<leaseq::FollowUp> {
     let py = value.py();
     let field = |name| value.getattr(name);
     let on = field(intern!(py, "on"))?;

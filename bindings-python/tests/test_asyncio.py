@@ -76,6 +76,9 @@ def test_every_operation(url, run):
             assert await queue.bury("x", error="no") == [False]
             assert await queue.revise("x", "new") is False
             assert await queue.revise_many([leaseq.Revision("x", "new")]) == [False]
+            pairs = [("a", leaseq.FollowUp("dead", "next")), ("x", leaseq.FollowUp("dead", "next"))]
+            assert await queue.attach(*pairs[0]) is True
+            assert await queue.attach_many(pairs) == [True, False]
             await queue.pause()
             assert await queue.lease(30, 0) is None
             await queue.resume()

@@ -94,3 +94,24 @@ def test_too_many_are_invalid(queue: Queue) -> None:
     assert lease is not None
     with pytest.raises(InvalidError, match="1000"):
         queue.complete(lease, add=["x"] * 1000)
+
+
+def test_they_are_attached_to_items_that_are_there(queue: Queue) -> None:
+    queue.add_item(Item("x", id="a"))
+    seen = queue.get("a")
+    following = FollowUp("completed", Item("y", id="next"), with_trigger=True)
+    assert queue.attach("a", following, if_generation=seen.generation) is True
+    pairs = [("a", FollowUp("dead", "z")), (b"none", following)]
+    assert queue.attach_many(iter(pairs)) == [True, False]
+    assert len(queue.get("a").follow_ups) == 2
+    assert queue.complete(queue.lease(30)) is True
+    lease = queue.lease(30)
+    assert (lease.id, lease.trigger.id) == ("next", "a")
+    for wrong in (
+        FollowUp("never", "x"),  # type: ignore[arg-type]
+        FollowUp("dead", Item("x", priority=10)),
+    ):
+        with pytest.raises(InvalidError):
+            queue.attach("a", wrong)
+    with pytest.raises(TypeError, match="tuple of id and FollowUp"):
+        queue.attach_many([following])  # type: ignore[list-item]

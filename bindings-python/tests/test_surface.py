@@ -113,6 +113,8 @@ def test_every_operation_of_the_contract_is_there():
         "requeue",
         "cancel",
         "cancel_many",
+        "attach",
+        "attach_many",
         "bury",
         "revise",
         "revise_many",

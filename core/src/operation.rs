@@ -82,6 +82,7 @@ operations! {
     Bury "bury" Batch roles [Operator] calls ["bury"];
     Revise "revise" Batch roles [Operator] calls ["revise", "revise_many"];
     Cancel "cancel" Batch roles [Producer, Operator] calls ["cancel", "cancel_many"];
+    Attach "attach" Batch roles [Producer, Operator] calls ["attach", "attach_many"];
     Outcomes "outcomes" Repeatable roles [Producer, Monitor, Operator] calls [];
     AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator] calls ["outcome", "outcome_many"] rust [outcome_many_until];
     Cancellations "cancellations" Repeatable roles [Worker] calls [];

@@ -119,6 +119,9 @@ pub const DEFAULT_EVENTS_PAGE: usize = 100;
 pub const MAX_REPLICAS: u32 = 10;
 /// Limit of the data in one request, in bytes: 16 MiB, or a single larger item.
 pub const MAX_BATCH_BYTES: usize = 16 << 20;
+/// Limit of the follow-ups that one step attaches: with those that the items have, it reads and writes up to 16 MiB.
+pub(crate) const MAX_ATTACHED: usize = 128;
+
 /// Limit of the ids and data in a request that several calls share, in bytes: nearly 1 MiB. A server cannot be
 /// configured to refuse an argument below 1 MiB (`proto-max-bulk-len`). So it can only refuse a larger item,
 /// whose call has a request of its own.

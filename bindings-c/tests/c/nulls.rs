@@ -74,8 +74,8 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         "error" | "options" | "adds" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
-        | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed" | "settled"
-        | "ended" | "context" => true,
+        | "attached" | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed"
+        | "settled" | "ended" | "context" => true,
         "len" => function.name == "leaseq_task_meta",
         "url" => true,
         "cursor" | "after" => true,

@@ -85,10 +85,40 @@ static void calls(leaseq_queue *queue, leaseq_queue *mail) {
     CHECK(dropped);
 }
 
+static void attaches(leaseq_queue *queue) {
+    add(queue, "a", "x");
+    leaseq_item next = {.data = "y", .data_len = 1, .id = "next", .id_len = 4};
+    leaseq_attachment all[2] = {
+        {.to = {.id = "a", .id_len = 1}, .item = &next, .on = LEASEQ_ON_COMPLETED},
+        {.to = {.id = "none", .id_len = 4}, .item = &next, .on = LEASEQ_ON_DEAD},
+    };
+    all[0].with_trigger = true;
+    bool attached[2] = {false, true};
+    OK(leaseq_queue_attach(queue, all, attached, &error));
+    CHECK(attached[0]);
+    OK(leaseq_queue_attach_many(queue, all, 2, attached, &error));
+    CHECK(attached[0] && !attached[1]);
+    OK(leaseq_queue_attach_many(queue, NULL, 0, NULL, &error));
+    all[1].on = 4;
+    FAILS(LEASEQ_INVALID, leaseq_queue_attach_many(queue, all, 2, attached, &error));
+    all[1].on = LEASEQ_ON_ENDED;
+    all[1].item = NULL;
+    FAILS(LEASEQ_INVALID, leaseq_queue_attach_many(queue, all, 2, attached, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_attach(queue, NULL, NULL, &error));
+    leaseq_lease *lease = leased(queue, 60000);
+    OK(leaseq_queue_complete(queue, lease, NULL, &error));
+    leaseq_lease_free(&lease);
+    lease = leased(queue, 60000);
+    CHECK(is_id(lease, "next") && leaseq_lease_trigger_id_len(lease) == 1);
+    OK(leaseq_queue_complete(queue, lease, NULL, &error));
+    leaseq_lease_free(&lease);
+}
+
 int main(void) {
     leaseq_client *client = connected();
     leaseq_queue *queue = queue_of(client, "follow-ups"), *mail = queue_of(client, "mail");
     chains(queue, mail);
+    attaches(queue);
     calls(queue, mail);
     CHECK(leaseq_lease_trigger_id(NULL) == NULL && leaseq_lease_trigger_id_len(NULL) == 0);
     CHECK(leaseq_lease_trigger_result(NULL) == NULL && leaseq_lease_trigger_result_len(NULL) == 0);

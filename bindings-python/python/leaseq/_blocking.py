@@ -23,6 +23,7 @@ from ._values import (
     Counts,
     Data,
     DeepReport,
+    FollowUp,
     ItemId,
     ItemInfo,
     KeyInfo,
@@ -885,6 +886,34 @@ class Queue:
         `if_generation`: for each of them the generation that it must have, or `None`.
         """
         return self._native.cancel_many(None, ids, if_generation)
+
+    def attach(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        follow_up: FollowUp,
+        *,
+        if_generation: str | None = None,
+    ) -> bool:
+        """Add a follow-up to an item that has not ended, in whatever state it is.
+
+        If the item has ended as the follow-up requires, and is dead or retained, the follow-up is
+        added at once. True: the item has the follow-up, or it is added. False: there is no such
+        item, it has ended in another way, or it is of another generation than `if_generation` says.
+        A follow-up whose id the item has already for that end is not attached again. Raises
+        `InvalidError`, also if the item would have more than 16 follow-ups or 64 KiB of them.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> queue.add_item(Item("hello", id="order-17"))
+        True
+        >>> queue.attach("order-17", FollowUp("completed", "next step"))
+        True
+        """
+        return self._native.attach(None, id, follow_up, if_generation)
+
+    def attach_many(self, follow_ups: Iterable[tuple[ItemId, FollowUp]]) -> builtins.list[bool]:
+        """Attach many, each to the item with that id; the answers are in the same order."""
+        return self._native.attach_many(None, follow_ups)
 
     def revise(
         self,

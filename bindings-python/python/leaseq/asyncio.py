@@ -37,6 +37,7 @@ from ._values import (
     Counts,
     Data,
     DeepReport,
+    FollowUp,
     ItemId,
     ItemInfo,
     KeyInfo,
@@ -915,6 +916,36 @@ class Queue:
         `if_generation`: for each of them the generation that it must have, or `None`.
         """
         return await self._native.cancel_many(bridge(), ids, if_generation)
+
+    async def attach(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        follow_up: FollowUp,
+        *,
+        if_generation: str | None = None,
+    ) -> bool:
+        """Add a follow-up to an item that has not ended, in whatever state it is.
+
+        If the item has ended as the follow-up requires, and is dead or retained, the follow-up is
+        added at once. True: the item has the follow-up, or it is added. False: there is no such
+        item, it has ended in another way, or it is of another generation than `if_generation` says.
+        A follow-up whose id the item has already for that end is not attached again. Raises
+        `InvalidError`, also if the item would have more than 16 follow-ups or 64 KiB of them.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> await queue.add_item(Item("hello", id="order-17"))
+        True
+        >>> await queue.attach("order-17", FollowUp("completed", "next step"))
+        True
+        """
+        return await self._native.attach(bridge(), id, follow_up, if_generation)
+
+    async def attach_many(
+        self, follow_ups: Iterable[tuple[ItemId, FollowUp]]
+    ) -> builtins.list[bool]:
+        """Attach many, each to the item with that id; the answers are in the same order."""
+        return await self._native.attach_many(bridge(), follow_ups)
 
     async def revise(
         self,

@@ -18,12 +18,13 @@ pub(crate) enum Kind {
     Bury,
     Revise,
     Cancel,
+    Attach,
     /// Leases, and perhaps completes before it.
     Lease,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 12] = [
+    pub(super) const ALL: [Kind; 13] = [
         Kind::Add,
         Kind::Complete,
         Kind::Extend,
@@ -35,6 +36,7 @@ impl Kind {
         Kind::Bury,
         Kind::Revise,
         Kind::Cancel,
+        Kind::Attach,
         Kind::Lease,
     ];
 }

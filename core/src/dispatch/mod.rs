@@ -32,7 +32,9 @@ pub(crate) use self::ops::lease::{LeaseOp, LeaseParams};
 use self::ops::reports::Reports;
 pub(crate) use self::queue_context::QueueContext;
 use crate::Result;
-use crate::engine::{Bury, Complete, Extend, Fail, Progress, Release, Revise, Target, Token};
+use crate::engine::{
+    Attach, Attached, Bury, Complete, Extend, Fail, Progress, Release, Revise, Target, Token,
+};
 use crate::item::{Item, State};
 use crate::name::QueueName;
 
@@ -53,6 +55,7 @@ pub(crate) struct Dispatch {
     pub(crate) bury: Batcher<ItemOp<Bury, Option<bool>>>,
     pub(crate) revise: Batcher<ItemOp<Revise, Option<bool>>>,
     pub(crate) cancel: Batcher<ItemOp<Target, Option<bool>>>,
+    pub(crate) attach: Batcher<ItemOp<Attach, Attached>>,
     pub(crate) lease: Batcher<LeaseOp>,
     give_back: GiveBack,
     pub(crate) reports: Reports,
@@ -114,6 +117,9 @@ impl Dispatch {
         let revise = ItemOp::new(Kind::Revise, revise, send!(revise))
             .limited_by_bytes(|revise| revise.target.id.len() + revise.data_len());
         let cancel = ItemOp::new(Kind::Cancel, by_id, send!(cancel));
+        let attach = |items: &mut Items, attach: &Attach| items.by_id(&attach.target.id);
+        let attach =
+            ItemOp::new(Kind::Attach, attach, send!(attach)).limited_by_bytes(Attach::room);
         let release = Batcher::new(&queue, release);
         let give_back = GiveBack::new(&release);
         let reports = Reports::new(Batcher::new(&queue, progress));
@@ -129,6 +135,7 @@ impl Dispatch {
             bury: Batcher::new(&queue, bury),
             revise: Batcher::new(&queue, revise),
             cancel: Batcher::new(&queue, cancel),
+            attach: Batcher::new(&queue, attach),
             lease: Batcher::new(&queue, LeaseOp::new(&give_back)),
             give_back,
             reports,

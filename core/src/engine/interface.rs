@@ -11,9 +11,9 @@ use super::generation::Generation;
 use super::groups::{ChangeGroup, StoredGroup};
 use super::schedules::{Schedules, Swap, Swapped, WhichSchedules};
 use super::values::{
-    Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace, Endings, Extend,
-    Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Target, Token, Turn,
+    Attach, Attached, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
+    Endings, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress,
+    Release, RequestId, Revise, Target, Token, Turn,
 };
 use super::workers::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorkers, WhichWorkers,
@@ -162,6 +162,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
         items: &[Target],
         request_id: &RequestId,
     ) -> Result<Vec<Option<bool>>>;
+
+    /// Adds follow-ups to items that live, and those for items that have ended as they require at once.
+    async fn attach(
+        &self,
+        queue: &QueueName,
+        items: &[Attach],
+        request_id: &RequestId,
+    ) -> Result<Vec<Attached>>;
 
     /// Which of these leases are current, and of which the cancellation was requested; none or up to
     /// [`MAX_BATCH`](crate::options::MAX_BATCH).

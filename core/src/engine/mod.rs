@@ -24,10 +24,10 @@ pub(crate) use self::interface::Engine;
 pub(crate) use self::pace::pause;
 pub(crate) use self::schedules::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 pub(crate) use self::values::{
-    AddedWith, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, Ended, EndingPlace,
-    EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest, LeaseStatus, Leased,
-    LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Target, Token,
-    Turn,
+    AddedWith, Attach, Attached, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply,
+    Ended, EndingPlace, EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest,
+    LeaseStatus, Leased, LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId,
+    Revise, Target, Token, Turn,
 };
 pub(crate) use self::workers::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,

@@ -8,7 +8,10 @@ use bytes::Bytes;
 
 use super::generation::Generation;
 use crate::Result;
-use crate::item::{Cursor, Due, History, Item, ItemInfo, Outcome, State, Trigger, size_of_added};
+use crate::item::{
+    Cursor, Due, FollowUp, History, Item, ItemInfo, Outcome, State, Trigger, size_of_added,
+};
+use crate::options::{MAX_ATTACHED, MAX_SHARED_BYTES};
 
 /// Names one execution of an operation, so that a retry gets the reply of the first execution.
 /// A lane has one operation in flight at a time; its numbers go up.
@@ -182,6 +185,31 @@ pub(crate) struct Target {
 pub(crate) struct Bury {
     pub(crate) target: Target,
     pub(crate) error: Arc<str>,
+}
+
+/// A follow-up for an item.
+#[derive(Debug, Clone)]
+pub(crate) struct Attach {
+    pub(crate) target: Target,
+    pub(crate) follow_up: FollowUp,
+}
+
+impl Attach {
+    /// How many bytes it takes of what a request has that calls share: so that it has no more of them than a step may have.
+    pub(crate) fn room(&self) -> usize {
+        MAX_SHARED_BYTES / MAX_ATTACHED + size_of_added(&self.follow_up.item)
+    }
+}
+
+/// What has become of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attached {
+    /// The item has it, or it is added.
+    Yes,
+    /// There is no such item, or it has ended otherwise.
+    No,
+    /// The item has as many follow-ups as it may have.
+    Full,
 }
 
 /// What an engine knows about the cancellation of leased items.

@@ -33,4 +33,4 @@ pub use self::new_item::{FollowUp, Item, On, Trigger};
 pub use self::outcome::Outcome;
 pub use self::revision::Revision;
 pub use self::state::State;
-pub(crate) use self::validate::{check_added, size_of_added};
+pub(crate) use self::validate::{check_added, check_attached, size_of_added};

@@ -120,6 +120,19 @@ fn check_follow_ups(item: &Item, queue: &QueueName, max_data: usize) -> Result<(
     Ok(())
 }
 
+/// Checks a follow-up that is attached to the item with this id.
+pub(crate) fn check_attached(
+    follow_up: &FollowUp,
+    queue: &QueueName,
+    id: &Bytes,
+    max_data: usize,
+) -> Result<()> {
+    let mut item = Item::new([]);
+    item.id = id.clone();
+    item.follow_ups.push(follow_up.clone());
+    check_follow_ups(&item, queue, max_data)
+}
+
 /// Checks the follow-ups of an item and theirs; returns about how many bytes they have. `depth`: how many items lead to these.
 fn check_nested(item: &Item, queue: &QueueName, max_data: usize, depth: usize) -> Result<usize> {
     let follow_ups = &item.follow_ups;

@@ -2,6 +2,7 @@
 
 mod add;
 mod admin;
+mod attach;
 mod cancel;
 mod change;
 mod clean;

@@ -11,7 +11,7 @@ use crate::support::{at_once, behind_proxy, client, is_script, lease_now, ms, so
 
 /// How replies are lost, and how often in a row.
 const LOSSES: [(Then, usize); 3] = [(Then::Close, 1), (Then::Close, 4), (Then::KeepOpen, 1)];
-const OPERATIONS: [&str; 22] = [
+const OPERATIONS: [&str; 23] = [
     "add",
     "lease",
     "complete",
@@ -25,6 +25,7 @@ const OPERATIONS: [&str; 22] = [
     "bury",
     "revise",
     "cancel",
+    "attach",
     "light_clean",
     "purge",
     "configure",
@@ -186,6 +187,17 @@ async fn run(queue: &WorkQueue, operation: &str, cut: impl FnOnce()) {
             assert_eq!((counts.ready, counts.leased, counts.totals.cancelled), (0, 1, 1));
             let failed = queue.fail(&lease, "no", Duration::ZERO).await.unwrap();
             assert_eq!(failed, State::Cancelled);
+        }
+        "attach" => {
+            let next =
+                |id: &str| leaseq::FollowUp::new(leaseq::On::Ended, Item::new("n").with_id(id));
+            assert!(queue.add_item(Item::new("l").with_id("dead").priority(9)).await.unwrap());
+            assert_eq!(queue.bury(["dead"], "no").await.unwrap(), [true]);
+            cut();
+            let both = [("a", next("a-next")), ("dead", next("dead-next"))];
+            assert_eq!(queue.attach_many(both).await.unwrap(), [true, true]);
+            assert_eq!(queue.get("a").await.unwrap().unwrap().follow_ups.len(), 1);
+            assert_eq!(queue.counts().await.unwrap().totals.added, 3);
         }
         "light_clean" => {
             let short = LeaseOptions::new(ms(1)).wait(Duration::ZERO);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::redis::Commands;
 use leaseq::{
     CompleteOptions, ErrorKind, FailOptions, FollowUp, Item, Lease, LeaseOptions, On, Result,
-    WorkQueue,
+    Revision, WorkQueue,
 };
 
 use crate::fixtures::Leases;
@@ -188,6 +188,57 @@ async fn removals() {
 async fn cleans_and_leases() {
     stops("light_clean", &[], async |queue, _| queue.light_clean().await.map(drop)).await;
     stops("lease extended", &[], async |queue, _| queue.lease(at_once()).await.map(drop)).await;
+}
+
+/// The first ones live, `dead` has ended: it adds at once. A call that has stopped is repeated, as its caller would do.
+#[tokio::test]
+async fn attaching() {
+    let next = |id: &'static str| {
+        let attached = item(format!("{id} attached"));
+        (id, FollowUp::new(On::Ended, attached).with_trigger())
+    };
+    let ids = ["leased", "large", "retained", "waiting", "dead"];
+    let names: Vec<String> = ids.iter().map(|id| format!("{id} attached")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    stops("attach", &names, async |queue, _| {
+        let attach = async || queue.attach_many(ids.map(next)).await.map(drop);
+        if attach().await.is_err() {
+            attach().await.unwrap();
+        }
+        Ok(())
+    })
+    .await;
+    // What was attached is fired by whoever ends the items, and moves with them.
+    for (script, living) in [("complete extended", 3), ("fail extended", 3), ("remove", 4)] {
+        stops(script, &names[..living], async |queue, leases| {
+            queue.attach_many(ids[..living].iter().copied().map(next)).await.unwrap();
+            match script {
+                "complete extended" => queue.complete_many(leased(leases)).await.map(drop),
+                "fail extended" => {
+                    let failures = leased(leases).into_iter().map(|lease| (lease, "no"));
+                    queue.fail_many_with(failures, FailOptions::new().dead()).await.map(drop)
+                }
+                _ => queue.remove_many(&ids[..living]).await.map(drop),
+            }
+        })
+        .await;
+    }
+    for script in ["bury", "revise", "cancel"] {
+        stops(script, &["waiting attached"], async |queue, _| {
+            assert!(queue.attach("waiting", next("waiting").1).await.unwrap());
+            match script {
+                "bury" => queue.bury(["waiting"], "no").await.map(drop),
+                "revise" => queue.revise("waiting", Revision::new().data("new")).await.map(drop),
+                _ => queue.cancel("waiting").await.map(drop),
+            }
+        })
+        .await;
+    }
+    stops("light_clean", &["expired attached", "retained attached"], async |queue, _| {
+        queue.attach_many(["expired", "retained"].map(next)).await.unwrap();
+        queue.light_clean().await.map(drop)
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@
 mod support;
 
 mod add;
+mod attach;
 mod batches;
 mod cancel;
 mod cancelled;

@@ -71,19 +71,28 @@ pub fn item(fields: &Value) -> Item {
         item = item.queue(queue);
     }
     for fields in list(&fields["follow_ups"]) {
-        let on = match fields["on"].as_str() {
-            Some("completed") => On::Completed,
-            Some("dead") => On::Dead,
-            _ => On::Ended,
-        };
-        let follow_up = FollowUp::new(on, self::item(&fields["item"]));
-        item = item.follow_up(match fields["with_trigger"].as_bool() {
-            Some(true) => follow_up.with_trigger(),
-            _ => follow_up,
-        });
+        item = item.follow_up(follow_up(fields));
     }
     let ms = |name: &str| Duration::from_millis(number(name).unwrap_or(0));
     item.delay(delay(fields)).retain(ms("retain_ms")).unique_for(ms("unique_for_ms"))
+}
+
+fn follow_up(fields: &Value) -> FollowUp {
+    let on = match fields["on"].as_str() {
+        Some("completed") => On::Completed,
+        Some("dead") => On::Dead,
+        _ => On::Ended,
+    };
+    let follow_up = FollowUp::new(on, item(&fields["item"]));
+    match fields["with_trigger"].as_bool() {
+        Some(true) => follow_up.with_trigger(),
+        _ => follow_up,
+    }
+}
+
+/// A follow-up, and the item that is to have it.
+pub fn attachment(fields: &Value) -> (ItemRef, FollowUp) {
+    (item_ref(fields), follow_up(fields))
 }
 
 /// An item of the queue, perhaps of one generation.

@@ -24,24 +24,27 @@ leaseq_bytes bytes(cJSON *digits) {
 }
 
 /* An item with options of its own; their owner frees them. */
-static leaseq_item item_of(const cJSON *fields, leaseq_error **error) {
+leaseq_item item_of(const cJSON *fields, leaseq_error **error) {
     leaseq_bytes data = bytes(cJSON_GetObjectItem(fields, "data"));
     return (leaseq_item){.data = data.data == NULL ? "" : data.data,
                          .data_len = data.len,
                          .options = item_options(fields, error)};
 }
 
+int32_t on_of(const cJSON *fields) {
+    const char *word = text(fields, "on");
+    return strcmp(word, "completed") == 0 ? LEASEQ_ON_COMPLETED
+           : strcmp(word, "dead") == 0    ? LEASEQ_ON_DEAD
+                                          : LEASEQ_ON_ENDED;
+}
+
 static leaseq_status add_follow_up(leaseq_item_options *options, const cJSON *fields,
                                    leaseq_error **error) {
-    const char *word = text(fields, "on");
-    int32_t on = strcmp(word, "completed") == 0 ? LEASEQ_ON_COMPLETED
-                 : strcmp(word, "dead") == 0    ? LEASEQ_ON_DEAD
-                                                : LEASEQ_ON_ENDED;
     leaseq_item item = item_of(cJSON_GetObjectItem(fields, "item"), error);
     if (item.options == NULL) return leaseq_error_status(*error);
     bool with_trigger = cJSON_IsTrue(cJSON_GetObjectItem(fields, "with_trigger"));
     leaseq_status status =
-        leaseq_item_options_add_follow_up(options, on, &item, with_trigger, error);
+        leaseq_item_options_add_follow_up(options, on_of(fields), &item, with_trigger, error);
     leaseq_item_options *own = (leaseq_item_options *)item.options;
     leaseq_item_options_free(&own);
     return status;

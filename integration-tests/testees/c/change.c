@@ -64,6 +64,38 @@ cJSON *wait_cancelled(Call *call, const char *op) {
     return cJSON_CreateBool(leaseq_lease_is_cancelled(lease));
 }
 
+cJSON *attach(Call *call, const char *op) {
+    bool one = strcmp(op, "attach") == 0;
+    cJSON *list = cJSON_GetObjectItem(call->request, "attachments"), *each = NULL;
+    size_t len = one ? 1 : (size_t)cJSON_GetArraySize(list), i = 0;
+    leaseq_attachment attachments[len + 1];
+    leaseq_item items[len + 1];
+    bool done[len + 1], valid = true;
+    if (one) list = call->request;
+    for (each = one ? list : list->child; valid && i < len; each = each->next, i++) {
+        leaseq_bytes id = bytes(cJSON_GetObjectItem(each, "id"));
+        items[i] = item_of(cJSON_GetObjectItem(each, "item"), &call->error);
+        valid = items[i].options != NULL;
+        attachments[i] = (leaseq_attachment){
+            .to = {id.data, id.len, text(each, "if_generation")},
+            .item = &items[i],
+            .on = on_of(each),
+            .with_trigger = cJSON_IsTrue(cJSON_GetObjectItem(each, "with_trigger")),
+        };
+    }
+    if (valid && one) {
+        leaseq_queue_attach(call->queue, attachments, done, &call->error);
+    } else if (valid) {
+        leaseq_queue_attach_many(call->queue, attachments, len, done, &call->error);
+    }
+    for (size_t j = 0; j < i; j++) {
+        leaseq_item_options *options = (leaseq_item_options *)items[j].options;
+        leaseq_item_options_free(&options);
+    }
+    if (!valid) return NULL;
+    return one ? cJSON_CreateBool(done[0]) : say_bools(done, len);
+}
+
 cJSON *revise(Call *call, const char *op) {
     bool one = strcmp(op, "revise") == 0;
     cJSON *list = cJSON_GetObjectItem(call->request, "revisions"), *each = NULL;

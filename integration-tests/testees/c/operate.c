@@ -87,6 +87,8 @@ static const struct {
     {"bury", by_id},
     {"cancel_item", by_id},
     {"cancel_many", by_id},
+    {"attach", attach},
+    {"attach_many", attach},
     {"wait_cancelled", wait_cancelled},
     {"revise", revise},
     {"revise_many", revise},

@@ -36,6 +36,7 @@ cJSON *get_many(Call *call, const char *op);
 cJSON *outcome(Call *call, const char *op);
 cJSON *both(Call *call, const char *op);
 cJSON *by_id(Call *call, const char *op);
+cJSON *attach(Call *call, const char *op);
 cJSON *revise(Call *call, const char *op);
 cJSON *wait_cancelled(Call *call, const char *op);
 cJSON *configure(Call *call, const char *op);
@@ -62,6 +63,10 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error);
 leaseq_lease_options *lease_options(const cJSON *request, leaseq_error **error);
 leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **error);
 /* What the call adds if it ends the items of `count` leases; NULL if nothing. */
+/* An item with options of its own, NULL after an error; the caller frees them. */
+leaseq_item item_of(const cJSON *fields, leaseq_error **error);
+/* The end that fires a follow-up. */
+int32_t on_of(const cJSON *fields);
 leaseq_items *adds(const cJSON *request, size_t count, leaseq_error **error);
 void free_adds(leaseq_items *adds, size_t count);
 

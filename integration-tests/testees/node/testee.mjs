@@ -13,6 +13,7 @@ import {
   camel,
   completion,
   failure,
+  followUp,
   generation,
   given,
   info,
@@ -166,6 +167,12 @@ async function operate(queue, request, signal) {
       return queue.cancel(bytes(request.id), generation(request))
     case 'cancel_many':
       return queue.cancelMany(ids, generation(request))
+    case 'attach':
+      return queue.attach(bytes(request.id), followUp(request), generation(request))
+    case 'attach_many':
+      return queue.attachMany(
+        request.attachments.map((one) => ({ id: bytes(one.id), followUp: followUp(one) })),
+      )
     case 'wait_cancelled':
       return waitCancelled(one)
     case 'revise': {

@@ -60,11 +60,12 @@ export const item = (fields) =>
     replace: fields.replace,
     key: fields.key === undefined ? undefined : bytes(fields.key),
     expiresInMs: fields.expires_in_ms,
-    followUps: fields.follow_ups?.map(({ on, item: added, with_trigger: withTrigger }) =>
-      given({ on, item: item(added), withTrigger }),
-    ),
+    followUps: fields.follow_ups?.map(followUp),
     queue: fields.queue,
   })
+
+export const followUp = ({ on, item: added, with_trigger: withTrigger }) =>
+  given({ on, item: item(added), withTrigger })
 
 /** What a call adds. */
 export const additions = ({ add, adds }) =>

@@ -77,12 +77,13 @@ def item(fields: Request) -> leaseq.Item:
         replace=bool(fields.get("replace")),
         key=bytes.fromhex(fields["key"]) if "key" in fields else None,
         expires_in=seconds(fields.get("expires_in_ms")),
-        follow_ups=[
-            leaseq.FollowUp(one["on"], item(one["item"]), bool(one.get("with_trigger")))
-            for one in fields.get("follow_ups", [])
-        ],
+        follow_ups=[follow_up(one) for one in fields.get("follow_ups", [])],
         queue=fields.get("queue"),
     )
+
+
+def follow_up(fields: Request) -> leaseq.FollowUp:
+    return leaseq.FollowUp(fields["on"], item(fields["item"]), bool(fields.get("with_trigger")))
 
 
 def generation(fields: Request) -> Request:

@@ -11,6 +11,7 @@ from values import (
     Request,
     completion,
     counts,
+    follow_up,
     generation,
     info,
     item,
@@ -120,6 +121,11 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(bytes.fromhex(request["id"]), **generation(request)), tell
         case "remove_many" | "cancel_many":
             return do(ids, **generation(request)), tell
+        case "attach":
+            return do(bytes.fromhex(request["id"]), follow_up(request), **generation(request)), tell
+        case "attach_many":
+            pairs = [(bytes.fromhex(one["id"]), follow_up(one)) for one in request["attachments"]]
+            return do(pairs), tell
         case "requeue":
             return do(*ids, **generation(request)), tell
         case "bury":

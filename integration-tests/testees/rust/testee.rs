@@ -185,6 +185,14 @@ impl Testee {
             "bury" => queue.bury(items(), text("error")).await?.into(),
             "cancel_item" => queue.cancel(wire::item_ref(request)).await?.into(),
             "cancel_many" => queue.cancel_many(items()).await?.into(),
+            "attach" => {
+                let (item, follow_up) = wire::attachment(request);
+                queue.attach(item, follow_up).await?.into()
+            }
+            "attach_many" => {
+                let all = request["attachments"].as_array().into_iter().flatten();
+                queue.attach_many(all.map(wire::attachment)).await?.into()
+            }
             "wait_cancelled" => one().cancelled().await.into(),
             "revise" => {
                 let (item, revision) = wire::revision(request);

@@ -1,5 +1,5 @@
 //! Operations on items that the engine answers at once: add, complete, extend, set_progress, release, fail,
-//! remove, requeue, bury, revise, cancel.
+//! remove, requeue, bury, revise, cancel, attach.
 
 use std::sync::Arc;
 use std::time::Instant;

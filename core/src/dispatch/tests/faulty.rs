@@ -10,11 +10,11 @@ use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete, CompleteAndLeaseReply,
-    EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit, LeaseRequest, Leased,
-    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules, StoredBeat,
-    StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped, Target, Token, Turn,
-    WhichEvents, WhichSchedules, WhichWorkers,
+    Attach, Attached, Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete,
+    CompleteAndLeaseReply, EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit,
+    LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise,
+    Schedules, StoredBeat, StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped,
+    Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
 use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
@@ -309,6 +309,16 @@ impl Engine for Faulty {
     ) -> Result<Vec<Option<bool>>> {
         let work = self.engine.revise(queue, items, request_id);
         self.run("revise", &ids(items.iter().map(|item| &item.target)), request_id, work).await
+    }
+
+    async fn attach(
+        &self,
+        queue: &QueueName,
+        items: &[Attach],
+        request_id: &RequestId,
+    ) -> Result<Vec<Attached>> {
+        let work = self.engine.attach(queue, items, request_id);
+        self.run("attach", &ids(items.iter().map(|item| &item.target)), request_id, work).await
     }
 
     async fn purge(

@@ -51,6 +51,13 @@ pub(super) fn pack_added(queue: &QueueName, id: &[u8], items: &[Item]) -> Option
     Some([&name[..], &bytes].concat())
 }
 
+/// A follow-up of the item with this id.
+pub(super) fn pack_follow_up(queue: &QueueName, id: &[u8], follow_up: &FollowUp) -> Vec<u8> {
+    let FollowUp { on, item, with_trigger } = follow_up;
+    let Packed { name, bytes } = pack(queue, id, std::iter::once((*on, item, *with_trigger)));
+    [&name[..], &bytes].concat()
+}
+
 /// `queue`: that of the item with this id.
 fn pack<'a>(
     queue: &QueueName,

@@ -5,6 +5,7 @@ mod acl;
 mod add;
 mod address;
 mod admin;
+mod attach;
 mod audit;
 mod cancel;
 mod channel;

@@ -8,19 +8,19 @@ use bytes::Bytes;
 
 use super::redis_engine::RedisEngine;
 use super::{
-    acl, add, admin, audit, cancel, doctor, due, events, follow_ups, groups, history, key_limits,
-    lease, list, open_queue, outcomes, query, schedules, settings, settle, workers,
+    acl, add, admin, attach, audit, cancel, doctor, due, events, follow_ups, groups, history,
+    key_limits, lease, list, open_queue, outcomes, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete, CompleteAndLeaseReply,
-    EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit, LeaseRequest, Leased,
-    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules, StoredBeat,
-    StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped, Target, Token, Turn,
-    WhichEvents, WhichSchedules, WhichWorkers,
+    Attach, Attached, Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete,
+    CompleteAndLeaseReply, EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit,
+    LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise,
+    Schedules, StoredBeat, StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped,
+    Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
 use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
@@ -175,6 +175,15 @@ impl Engine for RedisEngine {
         request_id: &RequestId,
     ) -> Result<Vec<Option<bool>>> {
         cancel::cancel(self, queue, items, request_id).await
+    }
+
+    async fn attach(
+        &self,
+        queue: &QueueName,
+        items: &[Attach],
+        request_id: &RequestId,
+    ) -> Result<Vec<Attached>> {
+        attach::attach(self, queue, items, request_id).await
     }
 
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {

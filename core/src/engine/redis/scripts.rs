@@ -117,7 +117,7 @@ scripts! {
         extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation"
         "lane" "settings" events "events_save" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
-        { "make_room" in "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
+        { "make_room" in "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Lease "lease" drains for [Lease]
@@ -126,10 +126,10 @@ scripts! {
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "end_step" "lane" "notify_workers"
         "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "rate" "key_step" "find_keys" "last_order" "fronts" "open"
-        { "move_due" in "details" "moves" "record" "endings" "has_passed" "find_names" "fire" "release_owned" "release_keys"
+        { "move_due" in "details" "moves" "record" "endings" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys"
         "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
-        { "drop_expired" in "details" "record" "endings" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
-        { "sweep" in "number" "details" "record" "endings" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys"
+        { "drop_expired" in "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "expiries" } "drops_expired"
+        { "sweep" in "number" "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys"
         "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
         "sweep_if_due" "next_due" "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "hold_blocked" } "taken"
         { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "take_open" } "take" "pause_end" "rate_turns"
@@ -137,7 +137,7 @@ scripts! {
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "end_step" "endings" "lane"
-        "notify_workers" "delivery" "settings" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
+        "notify_workers" "delivery" "settings" "attached" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
         "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
@@ -147,7 +147,7 @@ scripts! {
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "end_step"
-        "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save"
+        "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" "attached" events "events_save"
         "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "last_order" "fronts" "open"
         { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
@@ -169,46 +169,49 @@ scripts! {
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings"
-        "lane" "settings" events "events_save" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
+        "lane" "settings" events "events_save" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
-        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "find_names" "fire" "release_owned"
+        "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers" "details"
-        "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
+        "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
         "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries" "leaving"
         "notify_opened"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" events "events_save" "notify_workers" "large" "details"
-        "moves" "fitting" "named" "has_passed" "find_names" "fire" "unique" "read_items"];
+        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "unique" "read_items"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large" "details"
-        "moves" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "read_items" "entry" "renumber"];
+        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "read_items" "entry" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "settings" events "events_save" "notify_workers"
         "notify_cleaner" "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_owned"
-        "release_keys" "read_items" "entry" "renumber"];
+        "release_keys" "attached" "read_items" "entry" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large"
-        "details" "fitting" "named" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
+        "details" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
         "delete_leased" "read_items" "entry" "renumber" "retain"];
+    Attach "attach" fills for [Attach]
+        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" "details" "named" "has_passed"
+        "attached" "find_names" "fire" "owner_of_packed" "unpack_items"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers"
-        "large" "fitting" "put_back" "details" "has_passed" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
+        "large" "fitting" "put_back" "details" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
         "results" "key_step" "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries"
         "last_order" "fronts" "leaving" "notify_opened"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
-        "notify_workers" "details" "moves" "has_passed" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
+        "notify_workers" "details" "moves" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
         "delete_items" "delete_extended" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "last_order" "fronts" "ends" "due" "next_due" "large" "fitting" "results" "read_items"
-        "entry" "renumber" "sweep_expiries" "sweep" "next_sweep" "raised" "key_rate" "key_times" "drop_refilled"];
+        "keys_of_leases" "leaving" "last_order" "fronts" "ends" "due" "next_due" "large" "fitting"
+        { "sweep" in "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "next_sweep" "raised" "key_rate" "key_times" "drop_refilled"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "what_is_left" "next_tick"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -238,21 +241,21 @@ scripts! {
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "schedules" "swap_schedule"
         "add_begin" "tick_begin"
         { "find_conflicts" in "unique" "conflicts" }
-        { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
+        { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "read_notes"
         "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
-        { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
+        { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
     Forward "forward" fills for [Distribute Audit]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
         "read_report" { "fill_places" in "groups" "end_groups" "fill_places" } "forward_begin" { "find_conflicts" in "unique" "conflicts" }
-        { "make_room" in "record" "endings" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
+        { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "forward_end" "add_items"];
     Outbox "outbox" drains for [Distribute Audit]
@@ -271,9 +274,9 @@ scripts! {
     ReadEvents "read_events" reads for [ReadEvents]
         parts ["keys" "now" "extended" "settings" "event_marks"];
     Counts "counts" reads for [Counts] parts ["keys" "now" "number" "extended" "details" "pause_end" "settings" "rate"];
-    Get "get" reads for [Get] parts ["keys" "now" "extended" "record" "head" "large" "fitting" "records" "extras"];
+    Get "get" reads for [Get] parts ["keys" "now" "extended" "settings" "attached" "record" "head" "large" "fitting" "records" "extras"];
     List "list" reads for [List]
-        parts ["keys" "now" "extended" "record" "head" "delivery" "large" "fitting" "records" "extras"];
+        parts ["keys" "now" "extended" "settings" "attached" "record" "head" "delivery" "large" "fitting" "records" "extras"];
     Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "has_passed" "outcomes"];
     AwaitOutcomes "await_outcomes" drains for [AwaitOutcomes]
         parts ["keys" "now" "day" "extended" "format_extended" "large" "has_passed" "outcomes"];
@@ -284,7 +287,7 @@ scripts! {
         "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "last_order" "lines"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     AuditIndex "audit_index" drains for [Audit]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "settings" "attached" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
         "id_matches" "scan" "groups" "delete_group"];
     AuditKeys "audit_keys" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"
@@ -315,6 +318,7 @@ impl Script {
             || matches!(
                 self,
                 Script::Cancel
+                    | Script::Attach
                     | Script::AwaitOutcomes
                     | Script::SetSchedule
                     | Script::Tick
@@ -352,6 +356,7 @@ impl Script {
                 | Script::Bury
                 | Script::Revise
                 | Script::Cancel
+                | Script::Attach
                 | Script::Purge
                 | Script::LightClean
                 | Script::Pause

@@ -6,6 +6,7 @@ use rusqlite::{OptionalExtension, params};
 use super::database::Database;
 use super::expiry;
 use super::packed_items::{pack, unpack};
+use super::readable::readable;
 use super::row::{CANCELLED, COMPLETED, DEAD, LEASED};
 use crate::Result;
 use crate::item::{FollowUp, GroupPlace, Item, On};
@@ -173,6 +174,47 @@ fn note(
         s.execute(params![number, queue, fired.follow_ups, kinds, last, fired.id, result])
     })?;
     db.deferred.set(true);
+    Ok(())
+}
+
+/// Adds one that was attached after its item had ended.
+pub(super) fn attached_late(
+    db: &Database,
+    queue: i64,
+    id: &[u8],
+    follow_up: &FollowUp,
+    result: Option<&[u8]>,
+) -> Result<()> {
+    let follow_ups = store(db, queue, std::slice::from_ref(follow_up))?;
+    let fired = Fired { follow_ups, id: id.to_vec(), state: None, expires_at: None };
+    note(db, queue, &fired, follow_up.on.bit(), true, result)
+}
+
+/// Gives an item these follow-ups instead of those under the old number. A note about an earlier run may be waiting, which goes
+/// on to name the old ones.
+pub(super) fn replace(
+    db: &Database,
+    queue: i64,
+    number: i64,
+    old: Option<i64>,
+    follow_ups: &[FollowUp],
+) -> Result<()> {
+    const GIVE: &str = concat!(
+        "INSERT INTO extra (queue, number, retain, follow_ups) VALUES (?1, ?2, 0, ?3)
+        ON CONFLICT (number) DO UPDATE SET ended_at = NULL, result = NULL,
+        expires_at = CASE typeof(expires_at) WHEN 'integer' THEN expires_at END, ",
+        readable!(),
+        ", follow_ups = ?3"
+    );
+    const MORE: &str = "UPDATE item SET more = max(more, 1) WHERE number = ?1";
+    const DROP: &str = "DELETE FROM follow_up WHERE follow_up = ?1
+        AND NOT EXISTS (SELECT 1 FROM deferred WHERE deferred.follow_up = ?1)";
+    let new = store(db, queue, follow_ups)?;
+    db.run(GIVE, |s| s.execute([queue, number, new]))?;
+    db.run(MORE, |s| s.execute([number]))?;
+    if let Some(old) = old {
+        db.run(DROP, |s| s.execute([old]))?;
+    }
     Ok(())
 }
 

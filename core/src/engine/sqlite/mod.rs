@@ -5,6 +5,7 @@
 
 mod add;
 mod admin;
+mod attach;
 mod attempts;
 mod audit;
 mod audit_keys;

@@ -10,19 +10,19 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    admin, cancel, change, clean, distribute, dropped, events, groups, history, keys, list,
-    maintenance, outcomes, progress, query, schedules, settings, settle, workers,
+    add, admin, attach, cancel, change, clean, distribute, dropped, events, groups, history, keys,
+    list, maintenance, outcomes, progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
 use crate::clean::{DeepReport, LightReport};
 use crate::doctor::Diagnosis;
 use crate::engine::{
-    Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete, CompleteAndLeaseReply,
-    EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit, LeaseRequest, Leased,
-    ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise, Schedules, StoredBeat,
-    StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped, Target, Token, Turn,
-    WhichEvents, WhichSchedules, WhichWorkers,
+    Attach, Attached, Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete,
+    CompleteAndLeaseReply, EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit,
+    LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise,
+    Schedules, StoredBeat, StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped,
+    Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
 use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
@@ -184,6 +184,15 @@ impl Engine for SqliteEngine {
         request_id: &RequestId,
     ) -> Result<Vec<Option<bool>>> {
         self.write(queue, items, items.len(), request_id, cancel::cancel).await
+    }
+
+    async fn attach(
+        &self,
+        queue: &QueueName,
+        items: &[Attach],
+        request_id: &RequestId,
+    ) -> Result<Vec<Attached>> {
+        self.write(queue, items, items.len(), request_id, attach::attach).await
     }
 
     async fn cancellations(&self, queue: &QueueName, leases: &[Token]) -> Result<Cancellations> {

@@ -28,7 +28,8 @@ if name == 'uniques' and from <= to then
   for i = from, to, 2 do keys[#keys + 1] = page[2][i] end
   for i, owner in ipairs(find_owners(keys)) do owner_of[keys[i]] = owner end
 end
--- Follow-ups belong to the item or group that they name, or to a note about it.
+-- Follow-ups belong to the item or group that they name, or to a note about it. Names of attached ones stand at a
+-- number and `+`.
 local followed = {}
 if name == 'follow_ups' and from <= to and redis.call('EXISTS', DEFERRED) == 0 then
   local ids, numbers = {}, {}
@@ -50,7 +51,8 @@ for i = from, to, 2 do
   if name == 'ids' then
     fine = id_matches(entry, value, LARGE_RECORD)
   elseif name == 'follow_ups' then
-    fine = followed[entry]
+    local number = string.match(entry, '^(%w.+)%+$')
+    fine = number and redis.call('HEXISTS', ITEMS, number) == 1 or followed[entry]
   elseif name == 'groups' then
     -- Those whose time is over are deleted; that is no damage.
     local letter, id = string.sub(entry, 1, 1), string.match(entry, '^P%d+ %S+ (.*)$') or string.sub(entry, 2)

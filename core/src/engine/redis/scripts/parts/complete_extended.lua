@@ -37,6 +37,7 @@ local function complete(at, to)
 
   -- The usual case is that all leases are current. See parts/complete.lua.
   local numbers, ids = { unpack(ARGV, first, last) }, { unpack(ARGV, last + 1, last + count) }
+  names = attached_names(numbers, names)
   local details = redis.call('EXISTS', DETAILS) == 1 and redis.call('HMGET', DETAILS, unpack(numbers)) or {}
   local one_by_one, priority = next(strict) ~= nil, nil
   if details[1] ~= nil or next(deliveries) then

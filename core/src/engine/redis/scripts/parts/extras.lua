@@ -15,12 +15,13 @@ local function read_extras(numbers, records, count, with_data)
   local names, places, follow_ups = {}, {}, {}
   if with_data then
     local room, asked = MAX_REPLY, 0
+    local attached = attached_names({ unpack(numbers, 1, count) }, {})
     for i = 1, count do room = room - #(records[i] or '') end
     for i = 1, count do
       if ended[i] then
         room, asked = room - redis.call('HSTRLEN', RESULTS, numbers[i]), asked + 1
       end
-      local name = not ended[i] and name_in(records[i])
+      local name = not ended[i] and (attached[i] or name_in(records[i]))
       if name then room = room - struct.unpack('>I4', name, 2) end
       if (room < 0 or asked > MAX_RESULTS) and i > 1 then
         count = i - 1

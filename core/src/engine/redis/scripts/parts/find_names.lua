@@ -14,5 +14,6 @@ local function find_names(numbers)
     local _, _, _, _, _, name = read_head(record)
     names[places[n]] = name
   end
+  names = attached_names(numbers, names)
   return next(names) and names
 end

@@ -27,6 +27,7 @@ local function end_marked(numbers, marked)
       gone[#gone + 1], ids[#ids + 1], keys[#gone + 1] = number, id, key
     end
   end
+  names = attached_names(numbers, names)
   if next(names) then fire(numbers, names, ENDS, 'l') end
   if has_events() then note_events('x', numbers) end
   if #kept > 0 then retain_items(CANCELLED, kept, retains, {}) end

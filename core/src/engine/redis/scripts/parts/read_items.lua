@@ -42,5 +42,6 @@ local function read_items(numbers, also, room)
       found[item.number] = item
     end
   end
+  for n, name in pairs(attached_names({ unpack(wanted, 1, fits) }, {})) do items[n].follow_ups = name end
   return found
 end

@@ -2,7 +2,7 @@
 -- Items of one step do not depend on each other. See parts/fire.lua. In front of the notes a mark may stand, see
 -- parts/write_entries.lua.
 local MOST, MOST_NOTES = 1000, 500
-local DEATH, ADDED, GROUP_END = 100, 97, 103 -- the letters `d`, `a` and `g`
+local DEATH, ADDED, LAST, GROUP_END = 100, 97, 108, 103 -- the letters `d`, `a`, `l` and `g`
 
 -- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
 -- mark says: the number of the first entry that these notes write.
@@ -120,6 +120,7 @@ local function collect()
     if note.name and note.letter ~= DEATH and note.letter ~= OPENED and not note.untrue then
       had_last[note.name] = true
       done[#done + 1] = note.name
+      if note.letter == LAST then done[#done + 1] = note.number .. '+' end
       if note.wants_result then done[#done + 1] = note.name .. 'r' end
     end
     if note.requeued then done[#done + 1] = note.name .. 'q' end

@@ -4,10 +4,16 @@ local function salt_of_call()
   return string.sub('0000' .. in_base_36(hash), -SALT)
 end
 
--- Makes the times at which items expire lead to their new numbers. Returns the entries of UNIQUES that are to lead to
--- them.
-local function move_options(items, old)
-  local keys, owners, expiries = {}, {}, {}
+-- Makes the times at which items expire, and the names of attached follow-ups, lead to their new numbers. Returns the entries
+-- of UNIQUES that are to lead to them.
+local function move_options(items, old, kind)
+  local keys, owners, expiries, attached = {}, {}, {}, {}
+  -- Of those that are retained from now on, all has fired.
+  for n, name in pairs((kind == 'd' or kind == 'v') and attached_names(old, {}) or {}) do
+    attached[#attached + 1] = items[n].number .. '+'
+    attached[#attached + 1] = name
+  end
+  if #attached > 0 then redis.call('HSET', FOLLOW_UPS, unpack(attached)) end
   for n, item in ipairs(items) do
     if item.expires then
       expiries[#expiries + 1] = string.format('%.1f', item.expires)
@@ -59,7 +65,7 @@ local function renumber(items, salt, kind)
     note_events(kind, numbers, stored_ids)
   end
   if large then redis.call('HSET', META, 'large', large, 'largest', text(largest)) end
-  local owners = move_options(items, old)
+  local owners = move_options(items, old, kind)
   redis.call('HSET', ITEMS, unpack(records))
   redis.call('HSET', DETAILS, unpack(details))
   redis.call('HDEL', ITEMS, unpack(old))
@@ -69,5 +75,9 @@ local function renumber(items, salt, kind)
   for _, key in ipairs({ DELAYED, DEAD, HELD }) do redis.call('ZREM', key, unpack(old)) end
   for _, key in ipairs({ DETAILS, MARKS }) do redis.call('HDEL', key, unpack(old)) end
   redis.call('ZREM', EXPIRIES, unpack(old))
+  if read_settings().attached then
+    for n, number in ipairs(old) do old[n] = number .. '+' end
+    redis.call('HDEL', FOLLOW_UPS, unpack(old))
+  end
   if #entries > 0 then redis.call('ZREM', LINES, unpack(entries)) end
 end

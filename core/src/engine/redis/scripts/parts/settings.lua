@@ -24,10 +24,15 @@ local function unpack_settings(packed)
   return settings
 end
 
--- The settings by name; nil for those that are not set. They are read once, and only if they matter.
+-- The settings by name; nil for those that are not set. They are read once, and only if they matter, with whether follow-ups
+-- were ever `attached` to items.
 local known_settings
 local function read_settings()
-  known_settings = known_settings or unpack_settings(redis.call('HGET', META, 'settings'))
+  if not known_settings then
+    local meta = redis.call('HMGET', META, 'settings', 'attached')
+    known_settings = unpack_settings(meta[1])
+    known_settings.attached = meta[2]
+  end
   return known_settings
 end
 
