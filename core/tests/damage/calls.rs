@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::redis::cmd;
 use leaseq::{
-    CompleteOptions, FailOptions, FollowUp, GetOptions, Lease, LeaseOptions, Missed, On,
+    CompleteOptions, FailOptions, FollowUp, GetOptions, Lease, LeaseOptions, Missed, NewGroup, On,
     OutcomeOptions, Revision, Schedule, ScheduleRule, SettingsChange, State, WorkQueue,
 };
 use leaseq_test_support::eventually;
@@ -725,6 +725,36 @@ async fn delivering(stage: &mut Stage) {
     }
 }
 
+/// Ends of the members of 1,000 groups, of which each ends, and of one with many places.
+async fn grouping(stage: &mut Stage) {
+    let (home, far) = (stage.queue("groups"), stage.queue("members"));
+    let mut members = Vec::new();
+    for n in 0..1_000u32 {
+        let id = n.to_string();
+        let next = FollowUp::new(On::Ended, item(format!("{id} next")));
+        let group = home.create_group(NewGroup::new(&id).follow_up(next)).await.unwrap();
+        assert!(home.seal_group(&group, 1).await.unwrap());
+        members.push(item(&id).in_group(&group, 0));
+    }
+    far.add_items(members).await.unwrap();
+    let large = home.create_group(NewGroup::new("large")).await.unwrap();
+    let places = (0..1_000u32).map(|n| item(format!("m{n}")).in_group(&large, n * 100));
+    far.add_items(places).await.unwrap();
+    for _ in 0..2 {
+        let leases = lease(&far, 1_000, secs(30)).await;
+        assert_eq!(far.complete_many(&leases).await.unwrap(), [true; 1_000]);
+    }
+    assert!(home.seal_group(&large, 100_000).await.unwrap());
+    assert_eq!(home.group("large").await.unwrap().unwrap().completed, 1_000);
+    assert_eq!(home.group_places(&large, 99_000).await.unwrap().len(), 1_000);
+    assert_eq!(lease(&home, 1_000, secs(30)).await.len(), 1_000);
+    // Those that have ended are gone after a day.
+    stage.bench.advance(secs(86_400));
+    home.deep_clean().await.unwrap();
+    assert!(home.group("0").await.unwrap().is_none());
+    assert!(home.remove_group(&large).await.unwrap());
+}
+
 #[tokio::test]
 async fn no_script_calls_the_server_more_than_a_thousand_times() {
     let redis = Redis::start_counting();
@@ -750,6 +780,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     scheduling(&mut stage).await;
     following(&mut stage).await;
     delivering(&mut stage).await;
+    grouping(&mut stage).await;
     limiting_keys(&mut stage).await;
     registering(&mut stage).await;
     put_back(&mut stage);
