@@ -92,6 +92,7 @@ test('whatever a handler does ends only its job and its thread', async () => {
     result: /^InvalidResult: the result/,
     recursion: /^RangeError: Maximum call stack/,
     text: /^string: a text/,
+    proxy: /^Object: its message cannot be shown/,
   }
   const refs = []
   for (const how of Object.keys(says)) refs.push([how, await add('fail', { how })])

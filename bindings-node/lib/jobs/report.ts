@@ -39,6 +39,11 @@ function safely<T>(read: () => T, otherwise: T): T {
   }
 }
 
+/** Whether it is an instance of the class: a proxy may throw when it is asked. */
+export function isA<T>(value: unknown, type: abstract new (...args: never[]) => T): value is T {
+  return safely(() => value instanceof type, false)
+}
+
 function messageOf(error: unknown): string {
   const text = safely(() => {
     const message: unknown = isObject(error) && 'message' in error ? error.message : error
@@ -127,9 +132,9 @@ function endOfDecision(decision: Decision): End {
 
 /** The handler has thrown this. */
 export function endOfError(error: unknown, reason: CancelReason | undefined): End {
-  if (error instanceof Decision) return endOfDecision(error)
+  if (isA(error, Decision)) return endOfDecision(error)
   const classes = classesOf(error)
-  const stopped = error instanceof JobCancelledError || classes.includes('AbortError')
+  const stopped = isA(error, JobCancelledError) || classes.includes('AbortError')
   if (reason !== undefined && stopped) return { kind: 'cancelled' }
   const message = messageOf(error)
   const left = ERROR - Buffer.byteLength(`${classes[0]}: ${message}`)

@@ -4,7 +4,7 @@ import type { CancelReason } from './decisions'
 import type { JobTable, Jobs } from './define'
 import type { Host } from './host'
 import type { Around, WorkerEvent } from './options'
-import { type End, endOfError, endOfResult } from './report'
+import { type End, endOfError, endOfResult, isA } from './report'
 import { Mismatch, validate } from './schema'
 
 /** A handler of any job. */
@@ -59,7 +59,7 @@ export class Runner {
       this.#event({ kind: 'started', job })
       end = endOfResult(await this.#call(job))
     } catch (error) {
-      if (error instanceof Mismatch && job === undefined) {
+      if (job === undefined && isA(error, Mismatch)) {
         end = { kind: 'invalidArgs', message: error.message }
       } else {
         thrown = { error }

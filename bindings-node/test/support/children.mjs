@@ -66,6 +66,12 @@ const FAILURES = {
   text: () => {
     throw 'a text'
   },
+  proxy: () => {
+    throw new Proxy(
+      {},
+      { get: FAILURES.error, getPrototypeOf: FAILURES.error, has: FAILURES.error },
+    )
+  },
   heap: () => {
     for (const all = []; ;) all.push(Array(1000).fill(all.length))
   },
