@@ -54,7 +54,7 @@ pub(super) fn pack_added(queue: &QueueName, id: &[u8], items: &[Item]) -> Option
 /// A follow-up of the item with this id.
 pub(super) fn pack_follow_up(queue: &QueueName, id: &[u8], follow_up: &FollowUp) -> Vec<u8> {
     let FollowUp { on, item, with_trigger } = follow_up;
-    let Packed { name, bytes } = pack(queue, id, std::iter::once((*on, item, *with_trigger)));
+    let Packed { name, bytes } = pack(queue, id, None, std::iter::once((*on, item, *with_trigger)));
     [&name[..], &bytes].concat()
 }
 

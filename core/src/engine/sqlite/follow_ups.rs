@@ -185,12 +185,12 @@ pub(super) fn attached_late(
     follow_up: &FollowUp,
     result: Option<&[u8]>,
 ) -> Result<()> {
-    let follow_ups = store(db, queue, std::slice::from_ref(follow_up))?;
+    let follow_ups = store(db, queue, std::slice::from_ref(follow_up), None)?;
     let fired = Fired { follow_ups, id: id.to_vec(), state: None, expires_at: None };
     note(db, queue, &fired, follow_up.on.bit(), true, result)
 }
 
-/// Gives an item these follow-ups instead of those under the old number. A note about an earlier run may be waiting, which goes
+/// Gives an item these follow-ups instead of those under the old number; its place in a group stays. A note about an earlier run may be waiting, which goes
 /// on to name the old ones.
 pub(super) fn replace(
     db: &Database,
@@ -209,10 +209,14 @@ pub(super) fn replace(
     const MORE: &str = "UPDATE item SET more = max(more, 1) WHERE number = ?1";
     const DROP: &str = "DELETE FROM follow_up WHERE follow_up = ?1
         AND NOT EXISTS (SELECT 1 FROM deferred WHERE deferred.follow_up = ?1)";
-    let new = store(db, queue, follow_ups)?;
+    const KEEP_PLACE: &str = "UPDATE follow_up SET (place, group_queue, group_number) =
+        (SELECT place, group_queue, group_number FROM follow_up WHERE follow_up = ?1)
+        WHERE follow_up = ?2";
+    let new = store(db, queue, follow_ups, None)?;
     db.run(GIVE, |s| s.execute([queue, number, new]))?;
     db.run(MORE, |s| s.execute([number]))?;
     if let Some(old) = old {
+        db.run(KEEP_PLACE, |s| s.execute([old, new]))?;
         db.run(DROP, |s| s.execute([old]))?;
     }
     Ok(())

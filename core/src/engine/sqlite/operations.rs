@@ -10,8 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    add, admin, attach, cancel, change, clean, distribute, dropped, events, groups, history, keys,
-    list, maintenance, outcomes, progress, query, schedules, settings, settle, workers,
+    admin, attach, cancel, change, clean, distribute, dropped, events, groups, history, keys, list,
+    maintenance, outcomes, progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;

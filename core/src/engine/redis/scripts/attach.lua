@@ -46,6 +46,8 @@ end
 -- Whether these have one that can fire with this one, and has its id and queue: then it is that. Also how many there are.
 local function find_same(packed, on, id, queue)
   local _, at = owner_of_packed(packed)
+  local place, is_place = struct.unpack('>I4B', packed .. '\0\0\0\0\1', at)
+  if is_place == 0 then at = at + 4 + place end -- see parts/reports.lua
   local found, count = false, 0
   while at <= #packed do
     local other, other_id, other_queue, behind = read_follow_up(packed, at)
@@ -79,8 +81,8 @@ local function attach(item, value)
   local both = item.packed .. string.sub(packed, from)
   if count >= MOST or #both > MOST_BYTES then return false end
   -- Another name, as a note about an earlier run may be waiting that has the old one.
-  local flags = math.max(string.byte(name), string.byte(item.new or item.name))
-  item.new = string.char(flags) .. struct.pack('>I4', #both) .. string.sub(name, 6)
+  local old, wants_result = string.byte(item.new or item.name), string.byte(name) % 2
+  item.new = string.char(old + wants_result * (1 - old % 2)) .. struct.pack('>I4', #both) .. string.sub(name, 6)
   item.packed = both
   return true
 end
