@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use leaseq::{
-    CompleteOptions, ErrorKind, FailOptions, FollowUp, Item, ItemRef, Lease, On, Revision, State,
+    CompleteOptions, ErrorKind, FailOptions, FollowUp, Item, ItemRef, On, Revision, State,
     WorkQueue,
 };
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::holders::Holders;
 use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -279,10 +280,9 @@ async fn whatever_happens_those_with_true_come_once(bench: &Bench) {
     println!("seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
     let queue = bench.queue().await;
-    let mut completions = BTreeMap::<String, u32>::new();
     // Whether each was attached.
     let mut attached = BTreeMap::<String, bool>::new();
-    let (mut held, mut added): (Vec<Lease>, usize) = (Vec::new(), 0);
+    let (mut holders, mut added) = (Holders::default(), 0);
     for _ in 0..500 {
         let id = |rng: &mut StdRng, added: usize| {
             rng.random_range(added.saturating_sub(8)..added.max(1)).to_string()
@@ -308,23 +308,9 @@ async fn whatever_happens_those_with_true_come_once(bench: &Bench) {
                     attached.insert(name, queue.attach(id, follow_up).await.unwrap());
                 }
             }
-            7..9 => {
-                held.extend(queue.lease_many(rng.random_range(1..5), at_once()).await.unwrap());
-            }
-            9 | 10 if !held.is_empty() => {
-                let at = rng.random_range(0..held.len());
-                let some: Vec<&Lease> = held[at..].iter().take(3).collect();
-                let done = queue.complete_many(some.clone()).await.unwrap();
-                for (lease, done) in some.iter().zip(done) {
-                    *completions.entry(lease.id_str().unwrap().to_owned()).or_default() +=
-                        u32::from(done);
-                }
-            }
-            11 | 12 if !held.is_empty() => {
-                let lease = &held[rng.random_range(0..held.len())];
-                let options = FailOptions::new().delay(secs(rng.random_range(0..3)));
-                queue.fail_with(lease, "no", options).await.ok();
-            }
+            7..9 => holders.lease(&queue, &mut rng).await,
+            9 | 10 => holders.complete(&queue, &mut rng).await,
+            11 | 12 => holders.fail(&queue, &mut rng).await,
             13 => _ = queue.cancel(id(&mut rng, added)).await.unwrap(),
             14 => _ = queue.remove(id(&mut rng, added)).await.unwrap(),
             15 => _ = queue.bury([id(&mut rng, added)], "no").await.unwrap(),
@@ -332,22 +318,15 @@ async fn whatever_happens_those_with_true_come_once(bench: &Bench) {
             _ => bench.advance(secs(rng.random_range(0..6))),
         }
     }
-    for _ in 0..30 {
-        bench.advance(secs(11));
-        queue.light_clean().await.unwrap();
-        let leases = queue.lease_many(1_000, at_once()).await.unwrap();
-        for (lease, done) in leases.iter().zip(queue.complete_many(&leases).await.unwrap()) {
-            *completions.entry(lease.id_str().unwrap().to_owned()).or_default() += u32::from(done);
-        }
-    }
+    holders.complete_all(bench, &queue).await;
     assert!(attached.values().any(|attached| *attached));
     for (name, attached) in attached {
-        let came = completions.get(&name).copied().unwrap_or(0);
         let expected = match name.split_at(1) {
-            ("c", id) => completions.get(id).copied().unwrap_or(0),
+            ("c", id) => holders.completions(id),
             _ => 1,
         };
-        assert_eq!(came, expected * u32::from(attached), "{name}, attached: {attached}");
+        let expected = expected * u32::from(attached);
+        assert_eq!(holders.completions(&name), expected, "{name}, attached: {attached}");
     }
     queue.light_clean().await.unwrap();
     assert_sound(&queue).await;

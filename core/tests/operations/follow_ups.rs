@@ -1,6 +1,5 @@
 //! Follow-ups: what ends of items add, and what they do not.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use leaseq::{
@@ -11,6 +10,7 @@ use leaseq::{
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
+use crate::holders::Holders;
 use crate::support::*;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -408,8 +408,7 @@ async fn whatever_happens_each_end_fires_once(bench: &Bench) {
     println!("seed {seed}");
     let mut rng = StdRng::seed_from_u64(seed);
     let queue = bench.queue().await;
-    let mut completions = BTreeMap::<String, u32>::new();
-    let (mut held, mut added): (Vec<Lease>, _) = (Vec::new(), 0);
+    let (mut holders, mut added) = (Holders::default(), 0);
     for _ in 0..400 {
         let id = |rng: &mut StdRng, added: usize| format!("{}", rng.random_range(0..added.max(1)));
         match rng.random_range(0..14) {
@@ -425,24 +424,9 @@ async fn whatever_happens_each_end_fires_once(bench: &Bench) {
                 add(&queue, item).await;
                 added += 1;
             }
-            3..5 => {
-                held.extend(queue.lease_many(rng.random_range(1..5), at_once()).await.unwrap());
-            }
-            5 | 6 if !held.is_empty() => {
-                let at = rng.random_range(0..held.len());
-                let some: Vec<&Lease> = held[at..].iter().take(3).collect();
-                for (lease, done) in
-                    some.iter().zip(queue.complete_many(some.clone()).await.unwrap())
-                {
-                    *completions.entry(lease.id_str().unwrap().to_owned()).or_default() +=
-                        u32::from(done);
-                }
-            }
-            7 | 8 if !held.is_empty() => {
-                let lease = &held[rng.random_range(0..held.len())];
-                let options = FailOptions::new().delay(secs(rng.random_range(0..3)));
-                queue.fail_with(lease, "no", options).await.ok();
-            }
+            3..5 => holders.lease(&queue, &mut rng).await,
+            5 | 6 => holders.complete(&queue, &mut rng).await,
+            7 | 8 => holders.fail(&queue, &mut rng).await,
             9 => _ = queue.cancel(id(&mut rng, added)).await.unwrap(),
             10 => _ = queue.remove(id(&mut rng, added)).await.unwrap(),
             11 => _ = queue.bury([id(&mut rng, added)], "no").await.unwrap(),
@@ -450,19 +434,11 @@ async fn whatever_happens_each_end_fires_once(bench: &Bench) {
             _ => bench.advance(secs(rng.random_range(0..6))),
         }
     }
-    // What is leased expires, and is completed by another one.
-    for _ in 0..30 {
-        bench.advance(secs(11));
-        queue.light_clean().await.unwrap();
-        let leases = queue.lease_many(1_000, at_once()).await.unwrap();
-        for (lease, done) in leases.iter().zip(queue.complete_many(&leases).await.unwrap()) {
-            *completions.entry(lease.id_str().unwrap().to_owned()).or_default() += u32::from(done);
-        }
-    }
+    holders.complete_all(bench, &queue).await;
     for n in 0..added {
-        assert_eq!(completions.get(&format!("e{n}")), Some(&1), "{n} has ended once");
-        let completed = completions.get(&n.to_string()).copied().unwrap_or(0);
-        let fired = completions.get(&format!("c{n}")).copied().unwrap_or(0);
+        assert_eq!(holders.completions(&format!("e{n}")), 1, "{n} has ended once");
+        let completed = holders.completions(&n.to_string());
+        let fired = holders.completions(&format!("c{n}"));
         assert_eq!(fired, completed, "{n} was completed {completed} times");
     }
     queue.light_clean().await.unwrap();

@@ -9,6 +9,7 @@ mod support;
 
 mod add;
 mod attach;
+mod attach_members;
 mod batches;
 mod cancel;
 mod cancelled;
@@ -25,6 +26,7 @@ mod get_many;
 mod groups;
 mod groups_on_redis;
 mod history;
+mod holders;
 mod key_lines;
 mod key_order;
 mod key_rate;
