@@ -109,7 +109,7 @@ def test_they_are_attached_to_items_that_are_there(queue: Queue) -> None:
     assert (lease.id, lease.trigger.id) == ("next", "a")
     for wrong in (
         FollowUp("never", "x"),  # type: ignore[arg-type]
-        FollowUp("dead", Item("x", priority=10)),
+        FollowUp("dead", "x" * 70_000),
     ):
         with pytest.raises(InvalidError):
             queue.attach("a", wrong)

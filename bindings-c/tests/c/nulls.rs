@@ -36,6 +36,7 @@ fn sane(parameter: &str) -> String {
         ("const leaseq_items *", _) => "&items".into(),
         ("const leaseq_item_ref *", _) => "&item_ref".into(),
         ("const leaseq_revision *", _) => "&revision".into(),
+        ("const leaseq_attachment *", _) => "&attachment".into(),
         ("const leaseq_key_limit *", _) => "&key_limit".into(),
         ("leaseq_key_info *", _) => "&key_info".into(),
         ("const leaseq_schedule *", _) => "&schedule".into(),
@@ -103,6 +104,7 @@ fn program() -> String {
         "item",
         "item_ref",
         "revision",
+        "attachment",
         "key_limit",
         "key_info",
         "schedule",
@@ -139,6 +141,7 @@ fn program() -> String {
     leaseq_items items = {.items = &item, .count = 1};
     leaseq_item_ref item_ref = {.id = \"x\", .id_len = 1};
     leaseq_revision revision = {.id = \"x\", .id_len = 1, .data = \"y\", .data_len = 1};
+    leaseq_attachment attachment = {.to = item_ref, .item = &item, .on = LEASEQ_ON_ENDED};
     leaseq_key_limit key_limit = {.key = \"x\", .key_len = 1, .limit = 1};
     leaseq_key_info key_info; leaseq_scheduled scheduled;
     OK(leaseq_schedule_options_new(&some_schedule_options, &error));
@@ -170,7 +173,7 @@ fn program() -> String {
     (void)any_state; (void)any_status; (void)any_counts; (void)any_light_report; (void)any_settings;
     (void)a_uint64_t; (void)a_int64_t; (void)a_int32_t; (void)a_size_t; (void)a_bool; (void)a_leaseq_state;
     (void)key_limit; (void)key_info; (void)schedule; (void)scheduled;
-    (void)bytes; (void)items; (void)item_ref; (void)revision; (void)text;
+    (void)bytes; (void)items; (void)item_ref; (void)revision; (void)attachment; (void)text;
 ",
     );
     // NULL, 0 and false everywhere first, then one NULL at a time.

@@ -664,6 +664,28 @@ async fn registering(stage: &mut Stage) {
     client.beat(&leaseq::Beat::new(workers[0].clone())).await.unwrap();
 }
 
+/// As many follow-ups as a step attaches, to items that live, twice, and to items that have ended with a result.
+async fn attaching(stage: &mut Stage) {
+    let queue = stage.queue("attach");
+    let ids = || (0..128).map(|n| n.to_string());
+    let attach = |name: &'static str| {
+        ids().map(move |id| {
+            let next = item(format!("{id} {name}")).delay(secs(60));
+            (id, FollowUp::new(On::Ended, next).with_trigger())
+        })
+    };
+    queue.add_items(ids().map(|id| item(id).retain(secs(3_600)))).await.unwrap();
+    for name in ["first", "second"] {
+        assert_eq!(queue.attach_many(attach(name)).await.unwrap(), [true; 128]);
+    }
+    let leases = lease(&queue, 128, secs(30)).await;
+    let results = CompleteOptions::new().results(ids().map(|id| Some(id.into())));
+    assert_eq!(queue.complete_many_with(&leases, results).await.unwrap(), [true; 128]);
+    assert_eq!(queue.attach_many(attach("late")).await.unwrap(), [true; 128]);
+    assert_eq!(queue.counts().await.unwrap().delayed, 3 * 128);
+    assert!(queue.check().await.unwrap().is_sound());
+}
+
 /// Ends of 1,000 items, each with 16 follow-ups, and with items that the call adds.
 async fn following(stage: &mut Stage) {
     let queue = stage.queue("follow-ups");
@@ -779,6 +801,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     auditing(&mut stage).await;
     scheduling(&mut stage).await;
     following(&mut stage).await;
+    attaching(&mut stage).await;
     delivering(&mut stage).await;
     grouping(&mut stage).await;
     limiting_keys(&mut stage).await;
