@@ -51,4 +51,6 @@ def tell(on_event: OnEvent, events: Iterable[tuple[Any, ...]]) -> None:
         try:
             on_event(event)
         except Exception:
-            log.exception("on_event has raised for job %s, item %r", event.name, event.id)
+            log.exception(
+                "on_event has raised: queue %s, job %s, item %r", event.queue, event.name, event.id
+            )
