@@ -74,7 +74,7 @@ impl Drop for Completions {
         }
         let aborted = {
             let mut state = self.shared.lock();
-            tasks.iter().for_each(|finished| state.unsucceed(&finished.running));
+            tasks.iter().for_each(|finished| state.clear_success(&finished.running));
             state.phase == Phase::Aborted
         };
         for finished in tasks {

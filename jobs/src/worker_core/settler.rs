@@ -28,7 +28,7 @@ impl Shared {
             drop(state);
             return spawn(self, finished);
         }
-        state.succeed(&finished.running);
+        state.mark_success(&finished.running);
         state.finished.push(finished);
         let waits = !state.ready.is_empty();
         drop(state);

@@ -14,7 +14,7 @@ use super::state::{Phase, Shared, State};
 
 impl State {
     /// Its handler has succeeded. As the queue is about to confirm that, another job may start in its place.
-    pub(super) fn succeed(&mut self, running: &Running) {
+    pub(super) fn mark_success(&mut self, running: &Running) {
         if !running.is_detached() && !running.has_succeeded() {
             running.set_succeeded(true);
             self.succeeded += 1;
@@ -22,7 +22,7 @@ impl State {
     }
 
     /// It was settled, or that takes longer.
-    pub(super) fn unsucceed(&mut self, running: &Running) {
+    pub(super) fn clear_success(&mut self, running: &Running) {
         if running.has_succeeded() {
             running.set_succeeded(false);
             self.succeeded -= 1;
@@ -30,7 +30,7 @@ impl State {
     }
 
     fn leave_slot(&mut self, running: &Running, options: &WorkerOptions) {
-        self.unsucceed(running);
+        self.clear_success(running);
         if running.has_started() {
             self.in_slots -= 1;
             if !options.cooldown.is_zero() {
