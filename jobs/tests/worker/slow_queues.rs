@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use leaseq::{Client, ConnectOptions, HistoryKind, Item, Schedule, ScheduleRule};
+use leaseq::{Client, ConnectOptions, HistoryKind};
 use leaseq_jobs::{
-    Deployment, Finish, Job, JobError, Order, Policy, QueueOptions, Settled, WorkerCore,
-    WorkerOptions,
+    Finish, Job, JobError, Order, Policy, QueueOptions, Settled, WorkerCore, WorkerOptions,
 };
 use leaseq_test_support::{Cluster, eventually};
 
@@ -109,32 +108,6 @@ async fn jobs_whose_ends_are_not_confirmed_leave_their_slots_with_their_leases()
         let expired = settled == Settled::Lost && expected != "completed";
         assert!(settled.as_str() == expected || expired, "{settled:?} instead of {expected}");
     }
-    core.drain(Duration::ZERO);
-    drained(&core).await;
-}
-
-/// The schedules of one cannot be stored, and jobs of the other run.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_worker_does_not_wait_for_the_schedules_of_a_queue_that_hangs() {
-    let nodes = TwoNodes::start().await;
-    nodes.pause();
-    add(&nodes.client, &nodes.queues[1], 3).await;
-    let rule = ScheduleRule::cron("0 0 1 1 *", "UTC").unwrap();
-    let schedule = || Schedule::new("yearly", rule.clone(), Item::new("new year"));
-    let core = nodes.worker(|options| {
-        let schedules = nodes.queues.iter().map(|queue| (queue.clone(), schedule()));
-        let mut deployment = Deployment::new("program", 1);
-        deployment.schedules = schedules.collect();
-        options.deployment = Some(deployment);
-    });
-    run(&core, 3).await;
-    let stored = async |queue: &str| {
-        let queue = nodes.client.queue(queue).unwrap();
-        !queue.schedules().await.unwrap().is_empty()
-    };
-    assert!(stored(&nodes.queues[1]).await, "it waits for the other queue");
-    nodes.resume();
-    assert!(eventually(PATIENCE, async || stored(&nodes.queues[0]).await).await);
     core.drain(Duration::ZERO);
     drained(&core).await;
 }
