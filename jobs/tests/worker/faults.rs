@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use leaseq::{Client, ConnectOptions};
+use leaseq::{Client, ConnectOptions, Measured};
 use leaseq_jobs::{
     Finish, Job, JobError, JobStart, NewJob, Policy, Producer, QueueOptions, Settled, WorkerCore,
     WorkerOptions,
@@ -66,6 +66,9 @@ async fn idle_with(queues: usize) {
     let mut options = WorkerOptions::new();
     options.queues = (0..queues).map(|i| QueueOptions::new(format!("q{i}"))).collect();
     options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
+    // A server that does not know the script would be sent it for each queue.
+    let queue = client.queue("q0").unwrap();
+    queue.record_history(&Measured::default()).await.unwrap();
     let core = WorkerCore::start(&client, options).unwrap();
     // The first calls do not know how many queues wait, so they ask again sooner.
     let idle = tokio::time::timeout(Duration::from_secs(6), core.next()).await;
