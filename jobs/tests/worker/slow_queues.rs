@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use leaseq::{Client, ConnectOptions, HistoryKind};
+use leaseq::{Client, ConnectOptions, HistoryKind, Item, Schedule, ScheduleRule};
 use leaseq_jobs::{
-    Finish, Job, JobError, Order, Policy, QueueOptions, Settled, WorkerCore, WorkerOptions,
+    Deployment, Finish, Job, JobError, Order, Policy, QueueOptions, Settled, WorkerCore,
+    WorkerOptions,
 };
-use leaseq_test_support::{Cluster, eventually};
+use leaseq_test_support::{Cluster, RedisServer, eventually};
 
 use crate::many_queues::{add, done, name, run};
 use crate::support::{Echo, PATIENCE, drained, soon, start};
@@ -21,9 +22,12 @@ struct TwoNodes {
 }
 
 impl TwoNodes {
-    /// The client waits longer for an answer than the tests do.
+    /// The client waits longer for an answer than the tests do. The other nodes go on although one has no answer for
+    /// longer than they wait for it.
     async fn start() -> TwoNodes {
-        let cluster = tokio::task::spawn_blocking(Cluster::start).await.unwrap();
+        let settings = RedisServer::builder().arg("--cluster-require-full-coverage", "no");
+        let start = || Cluster::start_with(settings);
+        let cluster = tokio::task::spawn_blocking(start).await.unwrap();
         let mut options = ConnectOptions::default();
         options.timeout = 2 * PATIENCE;
         let client = Client::connect_with(&cluster.url(), options).await.unwrap();
@@ -108,6 +112,32 @@ async fn jobs_whose_ends_are_not_confirmed_leave_their_slots_with_their_leases()
         let expired = settled == Settled::Lost && expected != "completed";
         assert!(settled.as_str() == expected || expired, "{settled:?} instead of {expected}");
     }
+    core.drain(Duration::ZERO);
+    drained(&core).await;
+}
+
+/// The schedules of one cannot be stored, and jobs of the other run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_does_not_wait_for_the_schedules_of_a_queue_that_hangs() {
+    let nodes = TwoNodes::start().await;
+    nodes.pause();
+    add(&nodes.client, &nodes.queues[1], 3).await;
+    let rule = ScheduleRule::cron("0 0 1 1 *", "UTC").unwrap();
+    let schedule = || Schedule::new("yearly", rule.clone(), Item::new("new year"));
+    let core = nodes.worker(|options| {
+        let schedules = nodes.queues.iter().map(|queue| (queue.clone(), schedule()));
+        let mut deployment = Deployment::new("program", 1);
+        deployment.schedules = schedules.collect();
+        options.deployment = Some(deployment);
+    });
+    run(&core, 3).await;
+    let stored = async |queue: &str| {
+        let queue = nodes.client.queue(queue).unwrap();
+        !queue.schedules().await.unwrap().is_empty()
+    };
+    assert!(stored(&nodes.queues[1]).await, "it waits for the other queue");
+    nodes.resume();
+    assert!(eventually(PATIENCE, async || stored(&nodes.queues[0]).await).await);
     core.drain(Duration::ZERO);
     drained(&core).await;
 }
