@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use leaseq::{LeaseOptions, Outcome, State};
+use leaseq::{LeaseOptions, Outcome, SettingsChange, State};
 use leaseq_jobs::{Context, JobError, NewJob, Retry};
 
 use crate::support::{Bench, Echo, PATIENCE, on_every_engine};
@@ -10,6 +10,7 @@ use crate::support::{Bench, Echo, PATIENCE, on_every_engine};
 on_every_engine!(
     a_failed_job_is_tried_until_its_attempts_are_used_up,
     the_rules_of_a_job_and_the_limit_of_an_item_take_precedence,
+    the_lower_limit_of_queue_and_rules_counts_for_jobs_without_their_own,
     a_handler_may_decide_what_comes_next,
     a_job_that_kills_its_worker_is_buried_at_its_start,
 );
@@ -40,6 +41,25 @@ async fn the_rules_of_a_job_and_the_limit_of_an_item_take_precedence(bench: Benc
     for (job, failures) in [(own, 2), (limited, 5), (never, 1)] {
         let item = bench.get(&job).await;
         assert_eq!((item.state, item.failures), (State::Dead, failures));
+    }
+}
+
+async fn the_lower_limit_of_queue_and_rules_counts_for_jobs_without_their_own(bench: Bench) {
+    let queue = bench.client.queue("echo").unwrap();
+    // The rules of the job allow three.
+    for (limit, failures) in [(2, 2), (5, 3)] {
+        queue.configure(SettingsChange::new().max_attempts(limit)).await.unwrap();
+        let job = bench.add("rules").await;
+        let limited = NewJob::new(Echo::named("own")).max_attempts(4);
+        let limited = bench.producer().enqueue(limited).await.unwrap();
+        let worker =
+            bench.worker().handle(|_: Echo, _| async { Err::<(), _>(JobError::new("E", "x")) });
+        worker.run_until_idle().await.unwrap();
+        for (job, failures) in [(job, failures), (limited, 4)] {
+            let item = bench.get(&job).await;
+            assert_eq!((item.state, item.failures), (State::Dead, failures));
+            assert_eq!(item.last_error, "E: x");
+        }
     }
 }
 
