@@ -25,8 +25,13 @@ macro_rules! flags {
 
 /// A part of a script, or several as one function, which makes their functions when it is called, because in each
 /// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`. `events` are
-/// the parts that note what changes.
+/// the parts that note what changes. Behind `script` all stands in one function: one that captures a local of the
+/// function around it makes Lua search all variables that are captured already, from the latest one; what the function
+/// around it has captured too, it only copies. So the names in front are searched once, and not for each function.
 macro_rules! part {
+    (script) => {
+        &[SCRIPT]
+    };
     (events) => {
         &[
             include_str!("scripts/parts/events_on.lua"),
@@ -114,48 +119,50 @@ scripts! {
     Add "add" fills for [Add]
         parts ["keys" "now" "day" "number" "format" "incarnation" "lane" "notify_workers" "notify_cleaner"
         "large" "details" "delay" "moves" "add_begin" "add_plain" "add_items"]
-        extended AddExtended "add" ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation"
+        extended AddExtended "add" ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation"
         "lane" "settings" events "events_save" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Lease "lease" drains for [Lease]
-        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
+        parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "key_hooks" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease"]
-        extended LeaseExtended "lease" ["keys" "now" "day" "extended" "format_extended" "end_step" "lane" "notify_workers"
-        "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "rate" "key_step" "find_keys" "last_order" "fronts" "open"
+        extended LeaseExtended "lease" ["keys" "now" "day" "extended" script "format_extended" "end_step" "lane" "notify_workers"
+        "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "key_step" "key_hooks"
         { "move_due" in "details" "moves" "record" "endings" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys"
-        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
+        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys"
         "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
-        "sweep_if_due" "next_due" "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "hold_blocked" } "taken"
-        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } { "open_in_time" in "read_places" "write_places" "key_rate" "key_times" } "what_is_left" "next_tick" "lease"];
+        "sweep_if_due" "next_due" "put_back" "note_leased" "taken" "take" "pause_end"
+        { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
+        { "key_functions" in "find_keys" "last_order" "fronts" "open" "read_places" "write_places" "entry" "lines" "limit_of" "limits"
+        "key_rate" "key_meters" "hold_blocked" "take_open" "raised" "key_times" "key_functions" } "use_keys" "what_is_left" "next_tick" "lease"];
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
-        extended CompleteExtended "complete" ["keys" "now" "day" "extended" "format_extended" "end_step" "endings" "lane"
+        extended CompleteExtended "complete" ["keys" "now" "day" "extended" script "format_extended" "end_step" "endings" "lane"
         "notify_workers" "delivery" "settings" "attached" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
         "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
         "delete_extended" "large" "entry" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
-        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "delivery"
-        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "plain_keys" "plain_tick" "next_due"
+        parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
+        { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "key_hooks" "plain_keys" "plain_tick" "next_due"
         "large" "fitting" "put_back" "taken" "take" "pause_end" "lease" "plain_states" "delete_items" "complete"]
-        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" "format_extended" "end_step"
+        extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" script "format_extended" "end_step"
         "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" "attached" events "events_save"
-        "rate" "delete_leased" "retain" "release_owned" "key_step" "find_keys" "last_order" "fronts" "open"
-        { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "keys_of_leases" "leaving" "ends" "due" }
+        "delete_leased" "retain" "release_owned" "key_step" "key_hooks"
+        { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "delete_items"
         "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
-        "put_back" "note_leased" { "hold_blocked" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "hold_blocked" } "taken"
-        { "take_open" in "read_places" "write_places" "entry" "lines" "limit_of" "limits" "key_rate" "key_meters" "take_open" } "take" "pause_end" "rate_turns"
-        { "open_raised" in "read_places" "write_places" "raised" } { "open_in_time" in "read_places" "write_places" "key_rate" "key_times" } "what_is_left" "next_tick" "lease" "complete_leased"
+        "put_back" "note_leased" "taken" "take" "pause_end"
+        { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
+        { "key_functions" in "find_keys" "last_order" "fronts" "open" "read_places" "write_places" "entry" "lines" "limit_of" "limits"
+        "key_rate" "key_meters" "hold_blocked" "take_open" "raised" "key_times" "key_functions" } "use_keys" "what_is_left" "next_tick" "lease" "complete_leased"
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
         { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
@@ -166,16 +173,16 @@ scripts! {
     SetProgress "set_progress" drains for [SetProgress]
         parts ["keys" "now" "day" "format_extended" "lane" "details" "delivery" "current"];
     Release "release" drains for [Release]
-        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
-        extended ReleaseExtended "release" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings"
+        extended ReleaseExtended "release" ["keys" "now" "day" "extended" script "format_extended" "end_step" "record" "endings"
         "lane" "settings" events "events_save" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
     Fail "fail" drains for [Fail]
-        parts ["keys" "now" "day" "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
+        parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
-        extended FailExtended "fail" ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
+        extended FailExtended "fail" ["keys" "now" "day" "extended" script "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
@@ -237,7 +244,7 @@ scripts! {
         parts ["keys" "now" "day" "number" "extended" "format_extended" "incarnation" "new_queue" "lane"
         "notify_workers" "notify_cleaner" "schedules" "swap_schedule"];
     Tick "tick" fills for [SwapSchedule]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "lane" "settings" events "events_save" "notify_workers"
+        parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "lane" "settings" events "events_save" "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "schedules" "swap_schedule"
         "add_begin" "tick_begin"
         { "find_conflicts" in "unique" "conflicts" }
@@ -245,14 +252,14 @@ scripts! {
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
+        parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "read_notes"
         "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
     Forward "forward" fills for [Distribute Audit]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
+        parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
         "read_report" { "fill_places" in "groups" "end_groups" "fill_places" } "forward_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
@@ -393,14 +400,20 @@ fn commands_in(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
+/// Begins a function that ends with the script.
+const SCRIPT: &str = "local function script()\n";
+
 /// Every script, by its place in [`Script`]: name and text, put together once. Comments and indentation would only
 /// make them longer.
 static TEXTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let put_together = |(name, pieces): &(&'static str, &[&[&str]])| {
         let whole: String = pieces.iter().flat_map(|part| part.iter().copied()).collect();
         let lines = whole.split_inclusive('\n').map(str::trim_start);
-        let text: String =
+        let mut text: String =
             lines.filter(|line| !line.is_empty() && !line.starts_with("--")).collect();
+        if text.contains(SCRIPT) {
+            text += "end\nreturn script()\n";
+        }
         (*name, &*text.leak())
     };
     PIECES.iter().map(put_together).collect()

@@ -86,7 +86,7 @@ end
 -- Notes what is added and replaced, before anything is written. `names`: ids and numbers.
 local note_added = has_events() and function(names)
   local numbers, ids = {}, {}
-  for i = 1, #names, 2 do ids[#ids + 1], numbers[#ids + 1] = names[i], names[i + 1] end
+  for n = 1, #names / 2 do ids[n], numbers[n] = names[2 * n - 1], names[2 * n] end
   if old then note_events('p', old.there, old.their_ids) end
   note_events('a', numbers, ids)
 end

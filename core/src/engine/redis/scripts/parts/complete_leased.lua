@@ -3,7 +3,7 @@
 -- release_owned if all leases were those of the caller, else release_keys.
 -- `details`: by index, if any item of the queue has some.
 local function complete_leased(numbers, ids, keys, retain_all, retain_of, results, release, details)
-  if has_events() then note_events('c', numbers, ids, details, 1) end
+  if has_events() then note_events('c', numbers, ids, next(details) ~= nil and details, 1) end
   local usual = retention(retain_all >= 0 and retain_all)
   local kept, gone = { numbers = {}, ids = {}, retains = {}, results = {} }, { numbers = {}, ids = {}, keys = {} }
   if next(retain_of) then

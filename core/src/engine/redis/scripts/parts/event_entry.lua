@@ -17,7 +17,11 @@ local function pack_event_entry(numbers, ids, attempts)
     if #ids[i] ~= length then lengths = {} end
   end
   for i = 1, lengths and #ids or 0 do lengths[i] = text(#ids[i]) end
-  return table.concat(named, ' '), (lengths and table.concat(lengths, ',') or text(length)) .. ':' .. table.concat(ids)
+  -- In one step, because Lua hashes every string that it makes.
+  ids[0] = (lengths and table.concat(lengths, ',') or text(length)) .. ':'
+  local their_ids = table.concat(ids, '', 0)
+  ids[0] = nil
+  return table.concat(named, ' '), their_ids
 end
 
 -- Of the fields of an entry: for each event number, attempt (false) and id (nil).

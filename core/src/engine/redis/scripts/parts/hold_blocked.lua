@@ -3,13 +3,14 @@
 -- follows. `keys`: index to the key of an item; `orders`: number to the order of an item that had come back to the
 -- front (nil if none had). Returns how many are held.
 local function hold_blocked(popped, found, known, need, priority, keys, orders)
-  local count, named, seen, shared = #popped, {}, {}, {}
+  local count, named, named_count, seen, shared = #popped, {}, 0, {}, {}
   for i = 1, count do
     local key = keys[i]
     if key and seen[key] then
       shared[key] = true
     elseif key then
-      named[#named + 1], seen[key] = key, true
+      named_count = named_count + 1
+      named[named_count], seen[key] = key, true
     end
   end
   -- Usually a key has one item, and no place is taken: it gets one (`fresh`). Others are looked at.
@@ -50,13 +51,13 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
     return rank_of(priority, key_step.order)
   end
   priority = tonumber(priority)
-  local held, opening, timed, kept, leased = {}, {}, {}, 0, 0
+  local held, opening, timed, kept, leased, fresh_size = {}, {}, {}, 0, 0, 0
   for i = 1, count do
     local key, number, rank = leased < need and keys[i], popped[i], nil
     local place = key and places[key]
     if key and not place then
-      fresh[#fresh + 1] = key
-      fresh[#fresh + 1] = ' ' .. number .. ' '
+      fresh[fresh_size + 1], fresh[fresh_size + 2] = key, ' ' .. number .. ' '
+      fresh_size = fresh_size + 2
       if meters then charge(meters, key) end
     elseif place and not is_leased[number] then
       local is_late = meters and allowed_by(meters, key) < 1

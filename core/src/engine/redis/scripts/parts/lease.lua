@@ -10,10 +10,11 @@ local function lease(at, to, touched)
   local poll_interval, wanted = tonumber(ARGV[at]), 0
   for i = at + 1, to, 2 do wanted = wanted + tonumber(ARGV[i]) end
   local watches = wanted == 0 and poll_interval > 0
-  local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format', 'settings')
+  local meta = redis.call('HMGET', META, 'paused', 'waiting', 'leased', 'watched', 'format', 'settings', 'attached')
   local paused, waiting = pause_end(meta[1]), tonumber(meta[2]) or 0
   local refused = refusal(meta[5])
   if refused then return refused end
+  if use_settings then use_settings(meta[6], meta[7]) end
   local due = next_due()
   if due and due <= now then
     local promoted, expired = move_due(math.floor((1000 - touched) / 4))
@@ -30,10 +31,11 @@ local function lease(at, to, touched)
   if tick and tick < (due or math.huge) then due = tick end
 
   -- Held items whose keys have got more places, or whose rates allow another lease.
-  local raised = open_raised and not paused and has_keys() and key_step.raised and open_raised(100)
+  if use_keys then use_keys() end
+  local raised = open_raised and not paused and key_step.raised and open_raised(100)
   local is_timed = open_in_time and not paused and meta[6] and string.find(meta[6], 'key_rate=', 1, true)
   if is_timed then open_in_time() end
-  local allowed = rates and meta[6] and not paused and rates.reserve(wanted) or wanted
+  local allowed = rates and not paused and rates.reserve(wanted) or wanted
   local more = not paused and take(at, allowed, touched)
   local got = #numbers
   if got > 0 then

@@ -3,22 +3,24 @@
 -- `keys`: those of the items, by index; nil if none has one. Returns nil if there is nothing to do.
 local function begin_leaving(numbers, keys)
   if not keys then return nil end
-  local named, first, all, free, busy, places = {}, {}, {}, {}, {}, {}
+  local named, first, all, free, busy, places, count, free_count = {}, {}, {}, {}, {}, {}, 0, 0
   for i, number in ipairs(numbers) do
     local key = keys[i]
     if key and not first[key] then
-      named[#named + 1], first[key] = key, number
+      count = count + 1
+      named[count], first[key] = key, number
     elseif key then
       all[key] = all[key] or { first[key] }
       table.insert(all[key], number)
     end
   end
-  if #named == 0 then return nil end
+  if count == 0 then return nil end
   -- Usually it is the only place of its key, and nobody waits.
   for n, value in ipairs(redis.call('HMGET', PLACES, unpack(named))) do
     local key = named[n]
     if value == ' ' .. first[key] .. ' ' then
-      free[#free + 1] = key
+      free_count = free_count + 1
+      free[free_count] = key
     elseif value then
       busy[#busy + 1], places[key] = key, read_place(value)
     end

@@ -1,12 +1,3 @@
--- Whether an item with a key was ever added.
-local function has_keys()
-  if key_step.keyed == nil then
-    local meta = redis.call('HMGET', META, 'keyed', 'fronts', 'raised')
-    key_step.keyed, key_step.fronts, key_step.raised = meta[1] and true or false, read_fronts(meta[2]), meta[3]
-  end
-  return key_step.keyed
-end
-
 -- The first score in OPEN; nil if it is empty.
 local function first_score() return tonumber(redis.call('ZRANGE', OPEN, 0, 0, 'WITHSCORES')[2]) end
 
@@ -14,7 +5,7 @@ local function first_score() return tonumber(redis.call('ZRANGE', OPEN, 0, 0, 'W
 -- looked at as many open keys as it may.
 local MAX_CALLS, MAX_ENTRIES = 350, 4000
 local function first_open()
-  if not has_keys() or key_step.none_open then return nil end
+  if key_step.none_open then return nil end
   local first = first_score()
   key_step.none_open = not first or first >= LATER
   if key_step.none_open then return nil end

@@ -6,12 +6,10 @@ local rates, meter, reserved, look = {}, nil, 0, nil
 -- How many of the items may be leased now. They are counted before they are leased: if the script dies between, there
 -- are fewer leases, never more.
 function rates.reserve(wanted)
-  local settings = read_settings()
-  if not settings.rate then return wanted end
   local stored = redis.call('HMGET', META, 'rate_used', 'rate_look')
-  meter, look = read_meter(settings, stored[1]), stored[2]
+  meter, look = read_meter(read_settings(), stored[1]), stored[2]
   local allowed = math.min(wanted, math.floor((meter.most - meter.used) / meter.period))
-  if allowed == 0 or redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) == 0 and not is_open() then return 0 end
+  if allowed == 0 or redis.call('EXISTS', unpack(KEYS, READY, READY + 9)) == 0 and not (is_open and is_open()) then return 0 end
   reserved = allowed
   meter.used = meter.used + allowed * meter.period
   redis.call('HSET', META, 'rate_used', pack_meter(meter))

@@ -4,13 +4,14 @@
 local function retain_items(set, numbers, retains, results)
   local scores, ended, kept, time = {}, {}, {}, text(now)
   local same = type(retains) == 'number' and text(now + retains)
+  local with_results = 0
   for i, number in ipairs(numbers) do
     local n = 2 * i
     scores[n - 1], scores[n] = same or text(now + retains[i]), number
     ended[n - 1], ended[n] = number, time
     if results[i] then
-      kept[#kept + 1] = number
-      kept[#kept + 1] = results[i]
+      with_results = with_results + 2
+      kept[with_results - 1], kept[with_results] = number, results[i]
     end
   end
   redis.call('HSET', ENDED, unpack(ended))

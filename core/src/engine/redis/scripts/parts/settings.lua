@@ -3,12 +3,10 @@
 local function unpack_settings(packed)
   local settings = {}
   if not packed or packed == '' then return settings end
-  local year, many = 366 * 86400000, 1000000000
+  local year, month, many, million = 366 * 86400000, 31 * 86400000, 1000000000, 1000000
   local most = { max_attempts = 65535, retain = year, max_dead = many, max_retained = many, max_dead_age = year,
-    max_retained_age = year, key_limit = 1000, events = 1000000 }
-  for _, rate in ipairs({ 'rate', 'key_rate' }) do
-    most[rate], most[rate .. '_period'], most[rate .. '_burst'] = 1000000, 31 * 86400000, 1000000
-  end
+    max_retained_age = year, key_limit = 1000, events = million, rate = million, rate_period = month,
+    rate_burst = million, ['key_rate'] = million, key_rate_period = month, key_rate_burst = million }
   for entry in string.gmatch(packed, '%S+') do
     local name, value = string.match(entry, '^([%l_]+)=([1-9]%d*)$')
     if most[name] and tonumber(value) <= most[name] then settings[name] = tonumber(value) end
@@ -25,11 +23,11 @@ local function unpack_settings(packed)
 end
 
 -- The settings by name; nil for those that are not set. They are read once, and only if they matter, with whether follow-ups
--- were ever `attached` to items.
-local known_settings
+-- were ever `attached` to items. `stored_settings`: both fields; nil: the script has not read them.
+local known_settings, stored_settings
 local function read_settings()
   if not known_settings then
-    local meta = redis.call('HMGET', META, 'settings', 'attached')
+    local meta = stored_settings or redis.call('HMGET', META, 'settings', 'attached')
     known_settings = unpack_settings(meta[1])
     known_settings.attached = meta[2]
   end

@@ -34,7 +34,7 @@ local function take(at, target, touched)
       end
     end
     if popped then
-      local orders = has_keys and has_keys() and orders_of(popped, priority)
+      local orders = orders_of and orders_of(popped, priority)
       local consumed = #popped -- less those that are put back
       touched = touched + #popped
       local known = not plain and redis.call('HMGET', DETAILS, unpack(popped))
@@ -50,7 +50,7 @@ local function take(at, target, touched)
       end
       local found, seen = redis.call('HMGET', ITEMS, unpack(popped)), #popped
       if drop_expired then dropped = dropped + drop_expired(popped, found, known) end
-      local keys = has_keys and has_keys() and find_keys(found, #popped)
+      local keys = find_keys and find_keys(found, #popped)
       if keys then dropped = dropped + hold_blocked(popped, found, known, need, priority, keys, orders) end
       if #popped > need then
         local kept = #popped

@@ -1,0 +1,1 @@
+local function rate_functions() return rates end
