@@ -54,6 +54,8 @@ pub(crate) struct LeasedItem {
     pub(crate) expiries: u32,
     pub(crate) last_error: String,
     pub(crate) history: History,
+    /// When it became ready, unless a lease has expired since; as `deadline_ms`.
+    pub(crate) ready_at_ms: u64,
     pub(crate) duration_ms: u64,
     /// Milliseconds since 1970 on the engine's clock.
     pub(crate) deadline_ms: u64,

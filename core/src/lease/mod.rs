@@ -134,6 +134,17 @@ impl Lease {
         self.item.token.generation.count
     }
 
+    /// For how long the item was ready before it was leased, in whole milliseconds of the server's clock: since it was
+    /// added, revised, requeued or due, or came back because a lease has failed or expired. An item that is released without a delay goes on
+    /// waiting. The time in which it was held because of its key counts.
+    pub fn waited(&self) -> Duration {
+        let item = &self.item;
+        let leased_at = from_ms(item.deadline_ms.saturating_sub(item.duration_ms));
+        let came_back = item.history.endings.last().map(|ending| ending.at);
+        let ready_at = from_ms(item.ready_at_ms).max(came_back.unwrap_or(SystemTime::UNIX_EPOCH));
+        leased_at.duration_since(ready_at).unwrap_or_default()
+    }
+
     /// When the lease expires, on the server's clock, as far as this handle knows.
     pub fn deadline(&self) -> SystemTime {
         from_ms(self.shared.deadline_ms())

@@ -156,6 +156,32 @@ async fn percentiles_are_within_ten_percent(bench: &Bench) {
     }
 }
 
+async fn percentiles_of_waiting_are_within_ten_percent(bench: &Bench) {
+    let queue = bench.queue().await;
+    // From 10 ms to about an hour, and nobody leases anything meanwhile.
+    let mut exact: Vec<u64> =
+        (0..100_u32).map(|i| (10.0 * 1.13_f64.powi(i as i32)) as u64).collect();
+    exact.retain(|waits| *waits < 3_600_000);
+    exact.reverse();
+    for (i, waits) in exact.iter().enumerate() {
+        queue.add_item(item(format!("{i}"))).await.unwrap();
+        bench.advance(ms(waits - exact.get(i + 1).unwrap_or(&0)));
+    }
+    let mut measured = nothing();
+    for lease in queue.lease_many(exact.len(), at_once()).await.unwrap() {
+        measured.waiting.record(lease.waited().as_micros() as u64);
+    }
+    queue.record_history(&measured).await.unwrap();
+    exact.reverse();
+    let [row] = minutes(&queue).await.try_into().unwrap();
+    assert_eq!(row.measured.waiting.count(), exact.len() as u64);
+    for part in [0.01, 0.1, 0.5, 0.9, 0.99, 1.0] {
+        let rank = ((part * exact.len() as f64).ceil() as usize).max(1);
+        let (read, exact) = (row.measured.waiting.quantile(part).unwrap(), 1_000 * exact[rank - 1]);
+        assert!(read.abs_diff(exact) as f64 <= exact as f64 * 0.1, "{part}: {read}, not {exact}");
+    }
+}
+
 async fn a_dropped_queue_has_no_history(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a")).await.unwrap();
@@ -187,6 +213,7 @@ on_every_engine!(
     rows_are_kept_for_a_day_and_a_month,
     what_has_come_since_a_row_is_read_alone,
     percentiles_are_within_ten_percent,
+    percentiles_of_waiting_are_within_ten_percent,
     a_dropped_queue_has_no_history,
     extended_queues_have_a_history,
 );

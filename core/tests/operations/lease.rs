@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::{LeaseOptions, State};
+use leaseq::{FailOptions, Item, LeaseOptions, Revision, State};
 
 use crate::support::*;
 
@@ -24,6 +24,59 @@ async fn a_lease_ends_at_its_deadline(bench: &Bench) {
     let next = take(&queue).await;
     assert_eq!((next.attempt(), next.expiries(), next.failures()), (2, 1, 0));
     assert_eq!(next.generation(), lease.generation());
+}
+
+async fn a_lease_tells_how_long_its_item_has_waited(bench: &Bench) {
+    let queue = bench.queue().await;
+    queue.add_item(item("a")).await.unwrap();
+    bench.advance(ms(1_234));
+    let lease = take(&queue).await;
+    assert_eq!(lease.waited(), ms(1_234));
+    bench.advance(secs(1));
+    queue.extend(&lease, secs(60)).await.unwrap();
+    assert_eq!(lease.waited(), ms(1_234));
+    // It comes back with the failure, at the end of the delay, or when it is reclaimed.
+    queue.fail(&lease, "no", Duration::ZERO).await.unwrap();
+    bench.advance(ms(20));
+    let lease = take(&queue).await;
+    assert_eq!(lease.waited(), ms(20));
+    queue.fail(&lease, "no", secs(5)).await.unwrap();
+    bench.advance(secs(7));
+    assert_eq!(take(&queue).await.waited(), secs(2));
+    bench.advance(secs(11));
+    queue.light_clean().await.unwrap();
+    bench.advance(secs(3));
+    let lease = take(&queue).await;
+    assert_eq!(lease.waited(), secs(3));
+    // Who gives it back has not worked on it; with a delay it is not to be leased before.
+    bench.advance(secs(1));
+    queue.release(&lease, Duration::ZERO).await.unwrap();
+    let lease = take(&queue).await;
+    assert_eq!(lease.waited(), secs(4));
+    queue.release(&lease, secs(1)).await.unwrap();
+    bench.advance(ms(1_001));
+    let lease = take(&queue).await;
+    assert_eq!(lease.waited(), ms(1));
+    queue.fail_with(&lease, "no", FailOptions::new().dead()).await.unwrap();
+    bench.advance(secs(100));
+    queue.requeue(["a"]).await.unwrap();
+    bench.advance(secs(6));
+    let lease = take(&queue).await;
+    assert_eq!(lease.waited(), secs(6));
+    assert!(queue.complete(&lease).await.unwrap());
+    // Whatever it was added with.
+    let large = Item::new(vec![0; 20_000]).with_id("large");
+    queue
+        .add_items([large, item("later").delay(secs(9)), item("first").priority(9)])
+        .await
+        .unwrap();
+    bench.advance(secs(8));
+    assert_eq!(queue.revise("first", Revision::new().priority(3)).await.ok(), Some(true));
+    bench.advance(secs(2));
+    let leases = queue.lease_many(3, at_once()).await.unwrap();
+    let waited: Vec<_> =
+        leases.iter().map(|lease| (lease.id_str().unwrap(), lease.waited())).collect();
+    assert_eq!(waited, [("first", secs(2)), ("large", secs(10)), ("later", secs(1))]);
 }
 
 async fn lease_many_takes_what_is_there(bench: &Bench) {
@@ -155,6 +208,7 @@ async fn light_clean_moves_more_items_than_one_step(bench: &Bench) {
 on_every_engine!(
     nothing_to_lease_is_not_an_error,
     a_lease_ends_at_its_deadline,
+    a_lease_tells_how_long_its_item_has_waited,
     lease_many_takes_what_is_there,
     only_one_of_two_workers_gets_the_item,
     concurrent_calls_share_the_ready_items,

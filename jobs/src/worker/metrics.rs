@@ -19,12 +19,13 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
+use super::context::Context;
 use super::event::Event;
 use super::face::Face;
 use crate::WorkerCore;
 
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// Upper bounds of the run time of handlers, in seconds.
+/// Upper bounds of the times of jobs, in seconds.
 const BUCKETS: [f64; 10] = [0.001, 0.005, 0.02, 0.1, 0.5, 2.0, 10.0, 60.0, 600.0, 3600.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -43,6 +44,7 @@ struct Ended {
 /// What a worker counts. The names are an interface.
 pub(super) struct Metrics {
     registry: Registry,
+    waiting_seconds: Family<Job, Histogram, fn() -> Histogram>,
     run_seconds: Family<Job, Histogram, fn() -> Histogram>,
     ended: Family<Ended, Counter>,
     slots: Gauge,
@@ -62,9 +64,14 @@ impl Metrics {
     fn new() -> Metrics {
         let mut registry = Registry::with_prefix("leaseq_worker");
         let new: fn() -> Histogram = || Histogram::new(BUCKETS);
-        let run_seconds = Family::new_with_constructor(new);
+        let [waiting_seconds, run_seconds] = [(); 2].map(|()| Family::new_with_constructor(new));
         let (ended, slots) = (Family::default(), Gauge::default());
         let [in_use, waiting, throttled, throttles] = [(); 4].map(|()| Gauge::default());
+        registry.register(
+            "waiting_seconds",
+            "How long jobs were ready before their handlers started",
+            waiting_seconds.clone(),
+        );
         registry.register("run_seconds", "How long handlers have run", run_seconds.clone());
         registry.register(
             "jobs",
@@ -80,16 +87,38 @@ impl Metrics {
             throttled.clone(),
         );
         registry.register("throttles", "How often the worker was throttled", throttles.clone());
-        Metrics { registry, run_seconds, ended, slots, in_use, waiting, throttled, throttles }
+        Metrics {
+            registry,
+            waiting_seconds,
+            run_seconds,
+            ended,
+            slots,
+            in_use,
+            waiting,
+            throttled,
+            throttles,
+        }
     }
 
-    /// Counts the end of a handler.
+    /// Counts the start or the end of a handler.
     pub(super) fn count(&self, event: &Event<'_>) {
-        let Event::Ended(context, settled, time) = event else { return };
-        let (queue, job) = (context.queue().to_owned(), context.name().to_owned());
-        let label = Job { queue: queue.clone(), job: job.clone() };
-        self.run_seconds.get_or_create(&label).observe(time.as_secs_f64());
-        self.ended.get_or_create(&Ended { queue, job, end: settled.as_str() }).inc();
+        let label = |context: &Context| Job {
+            queue: context.queue().to_owned(),
+            job: context.name().to_owned(),
+        };
+        match event {
+            Event::Started(context) => {
+                let waited = context.task().waited().as_secs_f64();
+                self.waiting_seconds.get_or_create(&label(context)).observe(waited);
+            }
+            Event::Ended(context, settled, time) => {
+                let label = label(context);
+                self.run_seconds.get_or_create(&label).observe(time.as_secs_f64());
+                let Job { queue, job } = label;
+                self.ended.get_or_create(&Ended { queue, job, end: settled.as_str() }).inc();
+            }
+            Event::Throttled(_) => {}
+        }
     }
 
     fn encode(&self, core: &WorkerCore) -> std::result::Result<String, fmt::Error> {

@@ -113,6 +113,7 @@ impl Shared {
             }
             state.started += 1;
             state.in_slots += 1;
+            state.measurements.note_start(&running);
             if !self.options.stagger.is_zero() {
                 state.next_start = Some(Instant::now() + self.options.stagger);
                 self.fetch.notify_one();

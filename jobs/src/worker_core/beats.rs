@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use leaseq::options::{BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMMANDS};
-use leaseq::{Beat, BeatReply, Client, ErrorKind, RunningItem, WorkerAction, WorkerId};
+use leaseq::{Beat, BeatReply, Client, ErrorKind, Measured, RunningItem, WorkerAction, WorkerId};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 use tokio::task::JoinSet;
 
@@ -81,7 +81,7 @@ impl Beats {
         }
         let leave = async { tokio::join!(self.client.leave(&self.worker), recording.join_all()) };
         _ = tokio::time::timeout(LEAVING, leave).await;
-        self.shared.lock().measurements.clear();
+        self.shared.lock().measurements.by_queue.clear();
         self.shared.left.cancel();
     }
 
@@ -113,8 +113,8 @@ impl Beats {
         beat.queues.clone_from(&state.queues);
         beat.throttled = state.throttled;
         beat.draining = state.phase >= Phase::Draining;
-        beat.run = state.run.clone();
-        beat.lease_use = state.lease_use.clone();
+        let Measured { waiting, run, lease_use } = state.measurements.total.clone();
+        (beat.waiting, beat.run, beat.lease_use) = (waiting, run, lease_use);
         let mut room = MAX_BEAT / 2;
         let started =
             state.tasks.values().filter(|running| running.has_started() && !running.is_detached());

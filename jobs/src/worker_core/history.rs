@@ -20,7 +20,7 @@ impl Shared {
     /// The queues in which something was measured, and the others. Somebody has to write the rows of those, too.
     pub(super) fn measured_queues(&self) -> (Vec<usize>, VecDeque<usize>) {
         let (mut measured, mut idle) = (Vec::new(), VecDeque::new());
-        for (index, (_, histograms)) in &self.lock().measurements {
+        for (index, (_, histograms)) in &self.lock().measurements.by_queue {
             if histograms.is_empty() { idle.push_back(*index) } else { measured.push(*index) }
         }
         (measured, idle)
@@ -32,7 +32,7 @@ impl Shared {
         let taken = {
             let mut state = self.lock();
             let is_over = state.phase >= Phase::Stopped;
-            let found = state.measurements.get_mut(&index);
+            let found = state.measurements.by_queue.get_mut(&index);
             found
                 .filter(|(_, measured)| !is_over || !measured.is_empty())
                 .map(|(queue, measured)| (queue.clone(), std::mem::take(measured)))
@@ -44,7 +44,7 @@ impl Shared {
         }
         if !error.outcome_unknown() {
             let mut state = self.lock();
-            if let Some((_, kept)) = state.measurements.get_mut(&index) {
+            if let Some((_, kept)) = state.measurements.by_queue.get_mut(&index) {
                 kept.merge(&measured);
             }
         }

@@ -38,7 +38,10 @@ pub(super) enum Stage {
 #[derive(Debug)]
 struct Times {
     has_started: bool,
+    /// When its handler has started; before that, when it was leased.
     started: Instant,
+    /// How long it has waited here for its start.
+    waited: Duration,
     soft: Instant,
     stage: Stage,
     /// The entry in the timers.
@@ -126,6 +129,7 @@ impl Running {
             times: Mutex::new(Times {
                 has_started: false,
                 started: now,
+                waited: Duration::ZERO,
                 soft: now,
                 stage: Stage::Watch,
                 timer: None,
@@ -147,7 +151,9 @@ impl Running {
     /// Its handler starts now. Returns its entry in the timers up to now, and the new one; `None`: it stays.
     pub(super) fn start(&self) -> Option<(Option<Instant>, Instant)> {
         let mut times = self.times();
-        times.started = Instant::now();
+        let waited = times.started.elapsed();
+        times.waited = waited;
+        times.started += waited;
         times.has_started = true;
         times.soft = times.started + self.timeout;
         let (old, soft) = (times.timer, times.soft);
@@ -326,6 +332,11 @@ impl Running {
 
     pub(super) fn elapsed(&self) -> Duration {
         self.times().started.elapsed()
+    }
+
+    /// For how long it was ready before its handler started.
+    pub(super) fn waited(&self) -> Duration {
+        self.lease.waited() + self.times().waited
     }
 
     /// Whether its hard timeout has passed.

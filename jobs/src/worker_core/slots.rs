@@ -5,7 +5,6 @@ use std::time::Instant;
 use tokio::sync::oneshot;
 
 use super::log;
-use super::measurements::measure;
 use super::options::WorkerOptions;
 use super::reason::Reason;
 use super::running::Running;
@@ -91,13 +90,7 @@ impl Shared {
         if state.tasks.remove(&running.id).is_some() {
             state.hung -= usize::from(running.was_hung());
             if running.has_started() {
-                let elapsed = running.elapsed();
-                let run = elapsed.as_micros() as u64;
-                let used = elapsed.as_secs_f64() / self.options.lease.as_secs_f64();
-                let used = (used * 1000.0) as u64;
-                state.run.record(run);
-                state.lease_use.record(used);
-                measure(&mut state.measurements, running, run, used);
+                state.measurements.note_end(running, self.options.lease);
             }
             if running.is_detached() {
                 state.detached -= 1;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use leaseq::{Error, Histogram, Measured, Result, WorkQueue};
+use leaseq::{Error, Measured, Result, WorkQueue};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -100,11 +100,6 @@ pub(super) struct State {
     pub(super) quiet: bool,
     /// The names of its queues.
     pub(super) queues: Vec<String>,
-    /// How long handlers have run, in µs.
-    pub(super) run: Histogram,
-    /// How much of the first duration of their leases jobs have used, in thousandths.
-    pub(super) lease_use: Histogram,
-    /// The same by queue, for their histories.
     pub(super) measurements: Measurements,
     /// How often it had.
     pub(super) throttles: u64,
@@ -209,9 +204,7 @@ impl Shared {
                 throttles: 0,
                 quiet: false,
                 queues: Vec::new(),
-                run: Histogram::new(),
-                lease_use: Histogram::new(),
-                measurements: Measurements::new(),
+                measurements: Measurements::default(),
                 gave_up: false,
                 capacity,
                 cancel_at: None,
@@ -237,7 +230,8 @@ impl Shared {
         state.queues.push(queue.name().to_owned());
         // Nobody reports for workers that are not listed.
         if self.options.listed {
-            state.measurements.insert(index, (queue.clone(), Measured::default()));
+            let measured = (queue.clone(), Measured::default());
+            state.measurements.by_queue.insert(index, measured);
         }
     }
 

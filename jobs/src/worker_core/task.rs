@@ -107,6 +107,11 @@ impl Task {
         self.running.lease.generation()
     }
 
+    /// For how long the job was ready before its handler started: see [`Lease::waited`](leaseq::Lease::waited).
+    pub fn waited(&self) -> Duration {
+        self.running.waited()
+    }
+
     /// When the task is cancelled because its time is over.
     pub fn soft_deadline(&self) -> Instant {
         self.running.soft_deadline()

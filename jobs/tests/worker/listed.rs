@@ -3,10 +3,15 @@
 use std::time::Duration;
 
 use leaseq::{HistoryKind, Outcome, WorkerAction, WorkerInfo, WorkersOptions};
-use leaseq_jobs::{ExitReason, Finish, JobStart, Reason, Settled};
+use leaseq_jobs::{
+    ExitReason, Finish, Job, JobStart, Producer, QueueOptions, Reason, Settled, WorkerCore,
+    WorkerOptions,
+};
 use leaseq_test_support::eventually;
 
-use crate::support::{Bench, PATIENCE, drained, nothing, on_every_engine, soon, start};
+use crate::support::{
+    Bench, Echo, PATIENCE, drained, nothing, on_every_engine, soon, start, with_clock,
+};
 
 on_every_engine!(
     a_worker_is_listed_until_it_ends,
@@ -50,6 +55,39 @@ async fn a_worker_reports_what_it_has_measured(bench: Bench) {
     assert_eq!(measured, 1, "{rows:?}");
     let used = rows.iter().map(|row| row.measured.lease_use.count()).sum::<u64>();
     assert_eq!(used, 1);
+    let waited = rows.iter().map(|row| row.measured.waiting.count()).sum::<u64>();
+    assert_eq!(waited, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_measures_how_long_jobs_have_waited() {
+    let (client, advance) = with_clock().await;
+    let hour = Duration::from_secs(3_600);
+    for name in ["first", "second"] {
+        Producer::new(&client).enqueue(Echo::named(name)).await.unwrap();
+        advance(hour);
+    }
+    let mut options = WorkerOptions::new();
+    options.queues = vec![QueueOptions::new(Echo::QUEUE)];
+    options.slots = 1;
+    options.prefetch = 1;
+    options.jobs.insert(Echo::NAME.to_owned(), Echo::options());
+    let core = WorkerCore::start(&client, options).unwrap();
+    for waited in [2 * hour, hour] {
+        let task = start(&core).await;
+        // The second one was leased at once, and has waited here, too.
+        assert!(task.waited() >= waited && task.waited() < waited + PATIENCE);
+        soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
+    }
+    core.drain(Duration::ZERO);
+    drained(&core).await;
+    soon(core.left()).await;
+    let rows = client.queue(Echo::QUEUE).unwrap().history(HistoryKind::Hours).await.unwrap();
+    let waiting = &rows[0].measured.waiting;
+    for (part, exact) in [(0.5, hour), (1.0, 2 * hour)] {
+        let read = Duration::from_micros(waiting.quantile(part).unwrap());
+        assert!(read.abs_diff(exact) <= exact / 10, "{part}: {read:?}");
+    }
 }
 
 async fn a_worker_records_queues_in_which_nothing_happens(bench: Bench) {

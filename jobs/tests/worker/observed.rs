@@ -35,6 +35,7 @@ mod metrics {
                 [
                     r#"leaseq_worker_jobs_total{queue="echo",job="test.echo",end="completed"} 2"#,
                     r#"leaseq_worker_jobs_total{queue="echo",job="test.echo",end="dead"} 1"#,
+                    r#"leaseq_worker_waiting_seconds_count{queue="echo",job="test.echo"} 3"#,
                     r#"leaseq_worker_run_seconds_count{queue="echo",job="test.echo"} 3"#,
                     "leaseq_worker_slots 7",
                     "leaseq_worker_throttled 0",

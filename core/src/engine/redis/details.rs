@@ -13,6 +13,8 @@ pub(super) struct Details {
     pub(super) expiries: u32,
     pub(super) deliveries: u64,
     pub(super) history: History,
+    /// When it became ready; `None`: when it was added.
+    pub(super) ready_at_ms: Option<u64>,
     /// When it was added, if its number does not tell.
     pub(super) added_at_ms: Option<u64>,
     pub(super) progress: Option<Bytes>,
@@ -31,7 +33,7 @@ fn try_read_details(packed: &[u8]) -> Option<Details> {
     let end = marks.map(|(at, _)| at).nth(7)?;
     let numbers = std::str::from_utf8(&packed[..end]).ok()?.split(':');
     let numbers: Option<Vec<u64>> = numbers.map(|part| part.parse().ok()).collect();
-    let [priority, _size, max_attempts, failures, expiries, deliveries, _front, _since] =
+    let [priority, _size, max_attempts, failures, expiries, deliveries, _front, since] =
         numbers?.try_into().ok()?;
     let (mut history, mut added_at_ms, mut progress) = (History::default(), None, None);
     let mut rest = &packed[end..];
@@ -54,6 +56,7 @@ fn try_read_details(packed: &[u8]) -> Option<Details> {
         expiries: u32::try_from(expiries).ok()?,
         deliveries,
         history,
+        ready_at_ms: (since > 0).then_some(since),
         added_at_ms,
         progress,
         error: String::from_utf8_lossy(error).into_owned(),
@@ -77,6 +80,7 @@ mod tests {
         let details = read_details(b"3:20000:5:1:2:4:0:17:a:b\n");
         assert_eq!((details.priority, details.max_attempts, details.failures), (3, Some(5), 1));
         assert_eq!((details.expiries, details.deliveries, details.error.as_str()), (2, 4, "a:b\n"));
+        assert_eq!(details.ready_at_ms, Some(17));
         assert_eq!(read_details(b""), Details::default());
         assert_eq!(read_details(b"3:0:5"), Details::default());
     }

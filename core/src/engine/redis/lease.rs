@@ -104,6 +104,8 @@ fn read(
             continue;
         };
         let details = read_details(&packed);
+        let added_at_ms = || details.added_at_ms.unwrap_or_else(|| number::added_at_ms(generation));
+        let ready_at_ms = details.ready_at_ms.unwrap_or_else(added_at_ms);
         items.push(LeasedItem {
             token: Token { generation, delivery: details.deliveries },
             id: head.id,
@@ -117,6 +119,7 @@ fn read(
             expiries: details.expiries,
             last_error: details.error,
             history: details.history,
+            ready_at_ms,
             duration_ms,
             deadline_ms: now + duration_ms,
         });

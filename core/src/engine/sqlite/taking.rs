@@ -250,6 +250,7 @@ impl Taking {
             history: row.history,
             id: row.id,
             trigger,
+            ready_at_ms: if row.since == 0 { row.added_at } else { row.since }.max(0) as u64,
             duration_ms: group.duration_ms,
             deadline_ms,
         });
