@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { until } from './until.mjs'
+import { until, untilDrawn } from './until.mjs'
 
 const { url, token, large, folder } = JSON.parse(process.argv[2])
 const executablePath = process.env.LEASEQ_CHROMIUM ?? '/usr/bin/chromium-headless-shell'
@@ -118,7 +118,7 @@ async function overview() {
   const page = await open('?span=month')
   await picture(page, 'overview-pending')
   await page.locator('#pending').waitFor({ state: 'hidden' })
-  await until(page, "[...document.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))")
+  await untilDrawn(page)
   await same(page)
 }
 

@@ -4,7 +4,7 @@ import { readFileSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
-import { until } from './until.mjs'
+import { untilDrawn } from './until.mjs'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const { folder, consoles } = JSON.parse(process.argv[2])
@@ -54,10 +54,7 @@ async function visit(target, colorScheme, width) {
 
 async function check(page, target, name, look, wrong) {
   pages += 1
-  if (target.javaScript && (await page.locator('[data-chart]').count()) > 0) {
-    // Each chart is drawn, or says that there is nothing to draw.
-    await until(page, "[...document.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))")
-  }
+  if (target.javaScript) await untilDrawn(page)
   const file = `${name} ${look}.png`.replaceAll(/[^a-z0-9.]+/g, '-')
   if (target.pictures) await page.screenshot({ path: join(folder, file), fullPage: true })
   if (!target.javaScript) return
@@ -84,7 +81,7 @@ async function use(target) {
   await page.waitForURL(url)
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
-  expect(page.url().endsWith('#main'), 'the first Tab does not reach "Skip to content"')
+  await page.waitForURL(`${url}#main`).catch(() => expect(false, 'the first Tab does not reach "Skip to content"'))
   await page.goto(`${url}queues/mail?state=dead`)
   const before = await page.getByRole('checkbox').count()
   await page.getByRole('checkbox').first().check()

@@ -8,3 +8,12 @@ export async function until(page, what) {
     await new Promise((done) => setTimeout(done, 50))
   }
 }
+
+/** Waits until each chart is drawn, or the page says that there is nothing to draw. */
+export async function untilDrawn(page) {
+  await until(page, `[...document.querySelectorAll('[data-history]')].every((history) => {
+    const shown = (selector) => history.querySelector(selector).checkVisibility()
+    const drawn = [...history.querySelectorAll('[data-chart]')].every((place) => place.querySelector('canvas'))
+    return shown('.nothing') ? !shown('.charts') : shown('.charts') && drawn
+  })`)
+}
