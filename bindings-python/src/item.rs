@@ -5,13 +5,14 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, SystemTime};
 
 use leaseq::On;
-use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
+use leaseq::options::{MAX_ATTEMPTS, MAX_PLACES, MAX_PRIORITY};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString, PyTuple, PyType};
 
 use crate::convert;
 use crate::error::invalid;
+use crate::group;
 
 /// How many bytes of its data the `repr` of an item shows.
 const SHOWN: usize = 64;
@@ -39,6 +40,8 @@ const SHOWN: usize = 64;
 /// - `follow_ups`: up to 16 `FollowUp`s, items that are added when this one ends.
 /// - `queue`: the name of the queue to which this item is added if it is a follow-up, or `complete` or `fail` adds it.
 ///   Default: the queue of the item that ends.
+/// - `group`, `place`: the end of the item fills this place, 0 to 99,999, of a `Group`, which may be in another queue.
+///   Such an item must not replace others, nor be a follow-up or the item of a schedule. Default: it is in no group.
 /// - `expires_in`: the item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
 ///   counted; not shorter than a delay. Default: it does not expire.
 ///
@@ -73,6 +76,12 @@ pub(crate) struct Item {
     /// The queue that was given, if one was.
     #[pyo3(get)]
     queue: Option<String>,
+    /// The group that was given, if one was.
+    #[pyo3(get)]
+    group: Option<Py<PyAny>>,
+    /// The place in the group, if one was given.
+    #[pyo3(get)]
+    place: Option<u32>,
 }
 
 /// The item of the core has all its options.
@@ -121,7 +130,7 @@ impl Item {
     #[pyo3(signature = (
         data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
         retain=None, unique=None, unique_for=None, replace=false, key=None,
-        expires_in=None, follow_ups=None, queue=None,
+        expires_in=None, follow_ups=None, queue=None, group=None, place=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
     fn new(
@@ -139,6 +148,8 @@ impl Item {
         expires_in: Option<&Bound<'_, PyAny>>,
         follow_ups: Option<&Bound<'_, PyAny>>,
         queue: Option<String>,
+        group: Option<&Bound<'_, PyAny>>,
+        place: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let py = data.py();
         let mut item = leaseq::Item::new(convert::data("data", data)?);
@@ -189,6 +200,21 @@ impl Item {
         if let Some(queue) = &queue {
             item = item.queue(queue);
         }
+        let place = match (group, place) {
+            (None, None) => None,
+            (Some(group), Some(place)) => {
+                let what = format_args!("{item}: a place");
+                let place = convert::number(what, place, 0, MAX_PLACES - 1)?;
+                item = item.in_group(&group::read(group)?, place);
+                Some(place)
+            }
+            (Some(_), None) => {
+                return Err(invalid(py, format_args!("{item}: a group without a place")));
+            }
+            (None, Some(_)) => {
+                return Err(invalid(py, format_args!("{item}: a place without a group")));
+            }
+        };
         let mut values = Vec::new();
         if let Some(follow_ups) = follow_ups {
             for value in convert::several("follow-ups", follow_ups)? {
@@ -211,6 +237,8 @@ impl Item {
             key,
             expires_in,
             queue,
+            group: group.map(|group| group.clone().unbind()),
+            place,
         })
     }
 
@@ -347,6 +375,9 @@ impl Item {
         if let Some(queue) = &self.queue {
             text += &format!(", queue={}", PyString::new(py, queue).repr()?);
         }
+        if let (Some(group), Some(place)) = (&self.group, self.place) {
+            text += &format!(", group={}, place={place}", group.bind(py).repr()?);
+        }
         Ok(text + ")")
     }
 
@@ -368,6 +399,8 @@ impl Item {
         options.set_item("expires_in", self.expires_in())?;
         options.set_item("follow_ups", &self.follow_ups)?;
         options.set_item("queue", &self.queue)?;
+        options.set_item("group", &self.group)?;
+        options.set_item("place", self.place)?;
         Ok((PyTuple::new(py, [self.data(py)])?, options))
     }
 }

@@ -18,6 +18,8 @@ mod convert;
 mod driver;
 mod error;
 mod gathered;
+mod group;
+mod groups;
 mod inbox;
 mod item;
 mod jobs;

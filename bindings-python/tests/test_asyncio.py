@@ -79,6 +79,11 @@ def test_every_operation(url, run):
             pairs = [("a", leaseq.FollowUp("dead", "next")), ("x", leaseq.FollowUp("dead", "next"))]
             assert await queue.attach(*pairs[0]) is True
             assert await queue.attach_many(pairs) == [True, False]
+            group = await queue.create_group("g")
+            assert await queue.seal_group(group, 2) is True
+            assert (await queue.group("g")).places == 2
+            assert await queue.group_places(group, 1) == ["open"]
+            assert await queue.remove_group(group) is True
             await queue.pause()
             assert await queue.lease(30, 0) is None
             await queue.resume()

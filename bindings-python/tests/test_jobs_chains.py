@@ -57,6 +57,25 @@ def test_each_follows_the_one_before_and_gets_its_result(url):
         assert client.queue("one").get("a") is None
 
 
+def test_a_job_follows_a_group_of_jobs(url):
+    jobs, seen = chained()
+    load, report, last = types(jobs).values()
+    with leaseq.connect(url) as client:
+        following = leaseq.FollowUp("completed", last.new().item(), with_trigger=True)
+        group = client.queue("one").create_group("g", [following])
+        members = [load.using(group=group, place=0).new(3), report.using(group=group, place=1)]
+        assert all(
+            ref.added for ref in jobs.enqueue_many(client, [members[0], members[1].new("ada")])
+        )
+        assert client.queue("one").seal_group(group, 2)
+        Worker(client, jobs, queues=["one", "two"], threads=1).run_until_idle()
+        assert seen == [("ada", None, None, 1), ("last", None, None)]
+        with pytest.raises(leaseq.InvalidError, match="a member of a group"):
+            jobs.enqueue(client, load.new(1).then(members[0]))
+        with pytest.raises(leaseq.InvalidError, match="a group without a place"):
+            load.using(group=group).enqueue(client, 1)
+
+
 def test_a_failure_and_an_end_are_followed_too(url):
     jobs, seen = chained()
     load, report, last = types(jobs).values()

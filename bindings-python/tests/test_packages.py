@@ -71,6 +71,7 @@ def test_one_wheel_serves_every_python_from_3_10(built):
         "_events",
         "_follow_ups",
         "_gevent",
+        "_groups",
         "_history",
         "_values",
         "_workers",

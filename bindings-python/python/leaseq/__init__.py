@@ -27,6 +27,7 @@ from . import exceptions
 from ._blocking import Client, Lease, Queue, connect
 from ._events import Event, EventKind, EventsPage
 from ._follow_ups import FollowUpInfo, FollowUpItem
+from ._groups import Group, GroupInfo, PlaceState
 from ._history import HistoryRow, HistoryTotals, Measurements
 from ._leaseq import Item, __version__, schedule_times
 from ._values import (
@@ -100,6 +101,8 @@ __all__ = [
     "FollowUpInfo",
     "FollowUpItem",
     "GivenCommand",
+    "Group",
+    "GroupInfo",
     "HistoryRow",
     "HistoryTotals",
     "IncompatibleError",
@@ -118,6 +121,7 @@ __all__ = [
     "Outcome",
     "OutcomeKind",
     "Page",
+    "PlaceState",
     "PutSchedule",
     "Queue",
     "Rate",
@@ -155,12 +159,15 @@ for _public in (
     Ending,
     EndingKind,
     FollowUp,
+    Group,
+    GroupInfo,
     ItemInfo,
     KeyInfo,
     LightReport,
     Outcome,
     OutcomeKind,
     Page,
+    PlaceState,
     PutSchedule,
     Rate,
     Releases,

@@ -15,6 +15,7 @@ from typing import Literal, cast, overload
 
 from . import _leaseq
 from ._events import EventsPage
+from ._groups import Group, GroupInfo, PlaceState
 from ._history import HistoryRow
 from ._leaseq import Item
 from ._only_blocking import Lease, give_back
@@ -914,6 +915,73 @@ class Queue:
     def attach_many(self, follow_ups: Iterable[tuple[ItemId, FollowUp]]) -> builtins.list[bool]:
         """Attach many, each to the item with that id; the answers are in the same order."""
         return self._native.attach_many(None, follow_ups)
+
+    def create_group(self, id: ItemId, follow_ups: Iterable[FollowUp] = ()) -> Group:  # noqa: A002 - the word for it
+        """Create a group in this queue, or return the one that has its id, as it was created.
+
+        `follow_ups` are added when the group has ended so: `completed` if all members were
+        completed, `dead` if all have ended and one was not completed, `ended` in both cases. Add
+        the members, to any queues, with a `group` and a `place`, then call `seal_group`. If the
+        caller dies in between, it can do all of that again. A group that is not sealed goes after a
+        day without change; one that has ended, a day after its end. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> pages = queue.create_group("order-17", [FollowUp("completed", "all sent")])
+        >>> queue.add_items([Item("send", group=pages, place=n) for n in range(2)])
+        [True, True]
+        >>> queue.seal_group(pages, 2)
+        True
+        >>> leases = queue.lease_many(2, 30)
+        >>> queue.complete_many(leases)
+        [True, True]
+        >>> (queue.lease(30)).data
+        b'all sent'
+        """
+        return self._native.create_group(None, id, follow_ups)
+
+    def seal_group(self, group: Group, places: int) -> bool:
+        """Fix how many places a group has, 1 to 100,000, counted from 0.
+
+        Call it when all members have been added: the group ends when all these places are filled,
+        which may be now. True: it has that many places, also if it had been sealed so before.
+        False: it has another number of places, or is gone. Raises `InvalidError`, also for a group
+        of another queue.
+        """
+        return self._native.seal_group(None, group, places)
+
+    def remove_group(self, group: Group) -> bool:
+        """Remove a group; false if it is gone.
+
+        Its members stay, and their ends fill nothing any more. If the group has not ended, its
+        follow-ups are never added. Raises `InvalidError`, also for a group of another queue.
+        """
+        return self._native.remove_group(None, group)
+
+    def group(self, id: ItemId) -> GroupInfo | None:  # noqa: A002 - the word for it
+        """Return the group of this queue with this id; `None` if there is none.
+
+        An end of a member counts as soon as it was reported, which is usually when the call that
+        has ended it returns. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> pages = queue.create_group("order-17")
+        >>> queue.seal_group(pages, 2)
+        True
+        >>> info = queue.group("order-17")
+        >>> (info.places, info.completed, info.has_ended)
+        (2, 0, False)
+        """
+        return self._native.group(None, id)
+
+    def group_places(self, group: Group, first: int = 0) -> builtins.list[PlaceState]:
+        """Return the states of up to 1,000 places of a group, from the first one on.
+
+        Fewer if it has no more; none if it is gone. Raises `InvalidError`, also for a group of
+        another queue.
+        """
+        return self._native.group_places(None, group, first)
 
     def revise(
         self,

@@ -26,8 +26,18 @@ struct List {
 
 const INTERFACE: List = List { path: "core/src/engine/interface.rs", others: &NO_OPERATIONS };
 const RUST: List = List { path: "core/src/queue", others: &[] };
-const PYTHON: List =
-    List { path: "bindings-python/python/leaseq/_leaseq.pyi", others: &["name", "give_back"] };
+const PYTHON: List = List {
+    path: "bindings-python/python/leaseq/_leaseq.pyi",
+    others: &[
+        "name",
+        "give_back",
+        "create_group",
+        "seal_group",
+        "remove_group",
+        "group",
+        "group_places",
+    ],
+};
 const NODE: List = List {
     path: "bindings-node/lib/{queue,settle,operator,schedules}.ts",
     others: &["constructor", "leases", "stoppableLease"],

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
+from .._groups import Group
 from .._values import ItemId, Seconds
 from ._decode import Decoder, decoder
 from ._enqueue import NewJob, aadd, add
@@ -63,6 +64,8 @@ class JobType(Generic[P, R]):
         replace: bool | None = None,
         key: Key | None = None,
         expires_in: Seconds | None = None,
+        group: Group | None = None,
+        place: int | None = None,
         meta: dict[str, str] | None = None,
     ) -> JobType[P, R]:
         """Return this job with other options.
@@ -85,6 +88,8 @@ class JobType(Generic[P, R]):
             replace=replace,
             key=key,
             expires_in=expires_in,
+            group=group,
+            place=place,
             meta=meta or {},
         )
         changed = self._changes.change(changes)

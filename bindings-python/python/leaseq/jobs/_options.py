@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
+from .._groups import Group
 from .._values import ItemId, Seconds
 from ._retry import Retry
 
@@ -32,6 +33,8 @@ class Options:
     replace: bool | None = None
     key: Key | None = None
     expires_in: Seconds | None = None
+    group: Group | None = None
+    place: int | None = None
     meta: dict[str, str] = field(default_factory=dict)
 
     def change(self, options: Options) -> Options:
@@ -49,7 +52,7 @@ class Options:
     def of_item(self, args: dict[str, object]) -> dict[str, Any]:
         """Return the options of the item of a job with these arguments."""
         names = ["id", "priority", "delay", "due_at", "max_attempts", "retain", "unique_for"]
-        names += ["replace", "expires_in"]
+        names += ["replace", "expires_in", "group", "place"]
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
         for name in ("unique", "key"):
             value = getattr(self, name)
