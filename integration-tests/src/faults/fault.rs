@@ -4,6 +4,7 @@ use std::pin::Pin;
 
 use super::fault_context::FaultContext;
 use super::jobs::context::JobContext;
+use super::jobs::memory::Memory;
 use super::jobs::{children, kinds as jobs};
 use super::kinds::{
     cleaners, clocks, commands, connections, disks, failover, processes, servers, slots, workers,
@@ -36,6 +37,8 @@ pub(super) struct Fault {
     pub(super) inject: for<'a, 'b> fn(&'a mut FaultContext<'b>) -> Injecting<'a>,
     /// Whether handlers run in child processes.
     pub(super) children: bool,
+    /// Whether their workers share a limit of memory.
+    pub(super) memory: Option<Memory>,
     /// The same for workers that run handlers, instead of the load of calls.
     pub(super) inject_jobs: Option<for<'a, 'b> fn(&'a mut JobContext<'b>) -> Injecting<'a>>,
     /// The same while many processes look after a schedule.
@@ -93,6 +96,7 @@ const DEFAULT: Fault = Fault {
     processes: 0,
     inject: |context| Box::pin(nothing(context)),
     children: false,
+    memory: None,
     inject_jobs: None,
     ticks: None,
 };
@@ -142,6 +146,8 @@ pub(super) const FAULTS: &[Fault] = faults![
     "job workers killed" on ["sqlite", "redis", "valkey"], nothing, inject_jobs: handlers!(jobs::kill);
     "job workers stopped" on ["sqlite", "redis"], nothing, inject_jobs: handlers!(jobs::stop);
     "job workers told to end" on ["sqlite", "redis", "cluster"], nothing, inject_jobs: handlers!(jobs::signal);
+    "job workers out of memory" on ["sqlite", "redis"], nothing, memory: Some(Memory::Limited), inject_jobs: handlers!(jobs::run_out_of_memory);
+    "job workers throttled" on ["sqlite", "redis", "valkey"], nothing, memory: Some(Memory::Marked), inject_jobs: handlers!(jobs::throttle);
     "jobs and a server killed" on ["redis", "valkey"], nothing, setup: ALWAYS, inject_jobs: handlers!(jobs::restart_server);
     "jobs that nobody knows" on ["sqlite", "redis"], nothing, inject_jobs: handlers!(jobs::with_unknown_names);
     "workers with children killed" on ["sqlite", "redis"], nothing, children: true, inject_jobs: handlers!(jobs::kill);

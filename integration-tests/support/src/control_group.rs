@@ -38,6 +38,14 @@ impl ControlGroup {
         Ok(group)
     }
 
+    /// Moves a process into this group. What it has used before is not counted.
+    ///
+    /// # Errors
+    /// If there is no such process.
+    pub fn join(&self, process: u32) -> io::Result<()> {
+        fs::write(self.0.join("cgroup.procs"), process.to_string())
+    }
+
     /// Starts a program in this group.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("sh");

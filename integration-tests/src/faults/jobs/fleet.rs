@@ -5,9 +5,11 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::control::QUEUE;
 use super::history::{MS, Micros, Run, Worker, now};
+use super::memory::MemoryGroup;
 use super::{log, processes};
 use crate::conformance::testee::{Language, Testee};
 use crate::error::Error;
@@ -40,6 +42,8 @@ pub(super) struct Fleet {
     run: String,
     /// Whether handlers run in children.
     children: bool,
+    /// What all processes are in.
+    memory: Option<MemoryGroup>,
     languages: Vec<Language>,
     url: String,
     logs: PathBuf,
@@ -66,14 +70,13 @@ impl Fleet {
         logs: PathBuf,
         rng: SeededRng,
         children: bool,
+        memory: Option<MemoryGroup>,
     ) -> Result<Fleet, Error> {
         let run = format!("{:032x}", rand::random::<u128>());
         let (running, workers, windows) = (Vec::new(), Vec::new(), Vec::new());
         let mut fleet =
-            Fleet { run, children, languages, url, logs, rng, running, workers, windows };
-        for _ in 0..PROCESSES {
-            fleet.add().await?;
-        }
+            Fleet { run, children, memory, languages, url, logs, rng, running, workers, windows };
+        fleet.fill_up().await?;
         Ok(fleet)
     }
 
@@ -81,13 +84,25 @@ impl Fleet {
         self.logs.join(format!("{worker}.log"))
     }
 
+    /// Starts as many processes as there are to be.
+    pub(super) async fn fill_up(&mut self) -> Result<(), Error> {
+        while self.running.len() < PROCESSES {
+            self.add().await?;
+        }
+        Ok(())
+    }
+
     /// Starts one more process.
     pub(super) async fn add(&mut self) -> Result<(), Error> {
         let worker = self.workers.len();
         let language = &self.languages[worker % self.languages.len()];
         let run = format!("{}:{worker}", self.run).into();
-        let environment = [(processes::RUN, run), (processes::NO_STARTS, self.no_starts())];
+        let mut environment = vec![(processes::RUN, run), (processes::NO_STARTS, self.no_starts())];
+        environment.extend(self.memory.as_ref().and_then(MemoryGroup::environment));
         let testee = Testee::start(language, &environment).await?;
+        if let (Some(memory), Some(pid)) = (&self.memory, testee.pid()) {
+            memory.join(pid)?;
+        }
         let grace = *self.rng.pick(&[0, 100, 1_000]);
         let prefetch = *self.rng.pick(&[0, 3]);
         let retry = json!({ "max": 5, "base_ms": 20, "cap_ms": 200 });
@@ -149,6 +164,29 @@ impl Fleet {
         Ok(())
     }
 
+    pub(super) fn memory(&self) -> Result<&MemoryGroup, Error> {
+        Ok(self.memory.as_ref().ok_or("the workers share no memory")?)
+    }
+
+    /// Waits until the kernel has killed all.
+    pub(super) async fn until_killed(&mut self) -> Result<(), Error> {
+        let mut ends = JoinSet::new();
+        for mut process in self.running.drain(..) {
+            // Each is noticed when it happens: others may get the jobs soon after.
+            ends.spawn(async move { (process.testee.exit_status().await, process.worker, now()) });
+        }
+        while let Some(ended) = ends.join_next().await {
+            let (status, worker, at) = ended?;
+            if let Some(status) = status? {
+                return Err(
+                    format!("worker {worker} was not killed, but ended with {status}").into()
+                );
+            }
+            self.note_end_at(worker, true, at);
+        }
+        Ok(())
+    }
+
     /// Stops one for this time.
     pub(super) async fn stop(&mut self, time: Duration) -> Result<(), Error> {
         let any = self.any();
@@ -204,7 +242,11 @@ impl Fleet {
     }
 
     fn note_end(&mut self, worker: usize, abrupt: bool) {
-        self.workers[worker].ended = Some(now());
+        self.note_end_at(worker, abrupt, now());
+    }
+
+    fn note_end_at(&mut self, worker: usize, abrupt: bool, at: Micros) {
+        self.workers[worker].ended = Some(at);
         self.workers[worker].abrupt = abrupt;
     }
 

@@ -70,6 +70,56 @@ pub(in crate::faults) async fn with_unknown_names(
     Ok(())
 }
 
+/// There is no memory left: the kernel kills the workers.
+pub(in crate::faults) async fn run_out_of_memory(
+    context: &mut JobContext<'_>,
+) -> Result<(), Error> {
+    while context.goes_on() {
+        let taken = context.fleet.memory()?.take_all()?;
+        context.fleet.until_killed().await?;
+        drop(taken);
+        context.times += 1;
+        context.fleet.fill_up().await?;
+        context.rest(300..900).await?;
+    }
+    Ok(())
+}
+
+/// Memory is short for a while: the workers lease nothing, and go on afterwards.
+pub(in crate::faults) async fn throttle(context: &mut JobContext<'_>) -> Result<(), Error> {
+    while context.goes_on() {
+        let taken = context.fleet.memory()?.take_most()?;
+        let leased = until_throttled(context).await?;
+        drop(taken);
+        context.times += 1;
+        let end = Instant::now() + HEALED;
+        while context.load.leased().await? == leased {
+            if Instant::now() >= end {
+                return Err(format!("the workers have leased nothing for {HEALED:?}").into());
+            }
+            context.rest(20..50).await?;
+        }
+        context.rest(100..400).await?;
+    }
+    Ok(())
+}
+
+/// Waits until nothing is leased for two seconds although there are jobs, and returns how many leases there were before.
+/// The workers look at the memory once a second.
+async fn until_throttled(context: &mut JobContext<'_>) -> Result<u64, Error> {
+    let end = Instant::now() + HEALED;
+    loop {
+        let before = context.load.leased().await?;
+        context.rest(2_000..2_500).await?;
+        if context.load.leased().await? == before {
+            return Ok(before);
+        }
+        if Instant::now() >= end {
+            return Err(format!("the workers are not throttled in {HEALED:?}").into());
+        }
+    }
+}
+
 /// Somebody cancels jobs while every slot of every worker is busy with them.
 pub(in crate::faults) async fn cancel_while_busy(
     context: &mut JobContext<'_>,

@@ -42,6 +42,11 @@ impl Load {
         Ok(self.counts().await?["totals"]["completed"].as_u64().unwrap_or_default())
     }
 
+    /// How many leases there were so far.
+    pub(super) async fn leased(&self) -> Result<u64, Error> {
+        Ok(self.counts().await?["totals"]["leased"].as_u64().unwrap_or_default())
+    }
+
     /// How many jobs are neither ended nor unknown to the workers.
     async fn open(&self) -> Result<u64, Error> {
         let counts = self.counts().await?;

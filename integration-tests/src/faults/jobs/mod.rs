@@ -10,6 +10,7 @@ mod history;
 pub(super) mod kinds;
 mod load;
 mod log;
+pub(super) mod memory;
 pub(super) mod play;
 mod processes;
 #[cfg(test)]

@@ -11,6 +11,7 @@ use super::control::{Control, KEY_LIMIT};
 use super::fleet::{Fleet, SLOTS};
 use super::history::{History, Limits};
 use super::load::Load;
+use super::memory::MemoryGroup;
 use crate::conformance::testee::{Language, Testee};
 use crate::error::Error;
 use crate::faults::fault::Fault;
@@ -34,6 +35,10 @@ pub(in crate::faults) async fn play(
         Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),
     };
     let needs = if fault.children { "children" } else { "jobs" };
+    let memory = match fault.memory.map(MemoryGroup::new).transpose() {
+        Ok(memory) => memory,
+        Err(why) => return Ok(Report { skipped: Some(why), ..Report::default() }),
+    };
     let languages = able(&terms.languages, needs).await?;
     if languages.is_empty() {
         let why = format!("no language here can {needs}");
@@ -45,7 +50,7 @@ pub(in crate::faults) async fn play(
     control.ask(json!({ "op": "configure", "change": { "key_limit": KEY_LIMIT } })).await?;
     let mut load = Load::new(control, rng("load"), fault.children);
     let (folder, fleet_rng) = (logs.path().to_owned(), rng("fleet"));
-    let mut fleet = Fleet::start(languages, url, folder, fleet_rng, fault.children).await?;
+    let mut fleet = Fleet::start(languages, url, folder, fleet_rng, fault.children, memory).await?;
     let warm = Instant::now() + HEALED;
     while load.completed().await? < WARM {
         if Instant::now() >= warm {
