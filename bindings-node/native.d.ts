@@ -105,12 +105,22 @@ export declare class NativeQueue {
    * attempts, as far as they change. Answers with 0 or 1 for each.
    */
   revise(call: number, fields: unknown[]): void
+  /** `follow_ups`: as `item::follow_ups` reads them. Answers with the generation of the group. */
+  createGroup(call: number, id: string | Uint8Array, followUps: unknown[]): void
+  /** Answers with a boolean. */
+  sealGroup(call: number, queue: string, id: string | Uint8Array, generation: string, places: number): void
+  /** Answers with a boolean. */
+  removeGroup(call: number, queue: string, id: string | Uint8Array, generation: string): void
+  /** Answers with a group, or null. */
+  group(call: number, id: string | Uint8Array): void
+  /** Answers with a number for each place: 0 open, 1 ended, 2 completed. */
+  groupPlaces(call: number, queue: string, id: string | Uint8Array, generation: string, first: number): void
   /** `limits`: for each key; null: that of the queue. Answers with nothing. */
   setKeyLimits(call: number, keys: Array<string | Uint8Array>, limits: Array<number | undefined | null>): void
   /** Answers with three numbers for each key: the limit, 1 if that is its own, and how many are leased. */
   getKeys(call: number, keys: Array<string | Uint8Array>): void
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null, queue?: string | undefined | null, followUps?: unknown[] | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null, queue?: string | undefined | null, followUps?: unknown[] | undefined | null, place?: unknown[] | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each

@@ -12,6 +12,7 @@ import {
   text,
 } from './check'
 import { invalid } from './errors'
+import { placeFields } from './group'
 import type {
   ChangeOptions,
   CompleteManyOptions,
@@ -32,7 +33,7 @@ type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const CHANGEABLE = ['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts']
 const REST = ['retainMs', 'unique', 'uniqueForMs', 'replace', 'expiresInMs', 'key']
-const AFTER = ['followUps', 'queue']
+const AFTER = ['followUps', 'queue', 'group', 'place']
 const ITEM = new Set([...CHANGEABLE, ...REST, ...AFTER])
 const FOLLOW_UP = new Set(['on', 'item', 'withTrigger'])
 const ON: ReadonlySet<unknown> = new Set<FollowUpOn>(['completed', 'dead', 'ended'])
@@ -82,11 +83,12 @@ type Options = [
   key?: Id | undefined,
   queue?: string | undefined,
   followUps?: FollowUps | undefined,
+  place?: ReturnType<typeof placeFields>,
 ]
 /** Ends that fire them, whether they have their triggers, and the fields of their items. */
 type FollowUps = [ends: string[], triggers: boolean[], items: unknown[]]
 /** How many fields the native half takes for an item. */
-const FIELDS = 14
+const FIELDS = 15
 
 /** The fields of an item; the options only if one of them is set. `depth`: it is a follow-up. */
 export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
@@ -94,6 +96,7 @@ export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
   const given = known(item, 'an item', ITEM)
   const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
   const { retainMs, unique, uniqueForMs, replace, expiresInMs, key, queue, followUps } = given
+  const { group, place } = given
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
@@ -104,7 +107,8 @@ export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
   const other = priority !== undefined || maxAttempts !== undefined || replace !== undefined
   const limits = expiresInMs !== undefined || key !== undefined
   const after = followUps !== undefined || queue !== undefined
-  if (!delayed && !outlives && !other && !limits && !after) return plain
+  const member = group !== undefined || place !== undefined
+  if (!delayed && !outlives && !other && !limits && !after && !member) return plain
   return [
     ...plain,
     optionalNumber('priority', priority),
@@ -119,6 +123,7 @@ export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
     key === undefined ? undefined : bytes('key', key),
     queue === undefined ? undefined : storedText('queue', queue),
     followUps === undefined ? undefined : followUpFields(followUps, depth + 1),
+    placeFields(group, place),
   ]
 }
 

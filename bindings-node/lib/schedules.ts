@@ -2,8 +2,8 @@
 import { CALL, call } from './calls'
 import { known, optionalNumber, storedText, text } from './check'
 import { EVENTS, type EventsOptions, type EventsPage } from './events'
+import { GroupQueue } from './groups'
 import { type HistoryRow, type Measured, MEASURED } from './history'
-import { OperatorQueue } from './operator'
 import {
   PUT,
   type PutSchedule,
@@ -24,7 +24,7 @@ const RESUME = 2
 const RUN = 3
 
 /** The part of `Queue` that adds items at certain times, and shows its history. */
-export abstract class ScheduleQueue extends OperatorQueue {
+export abstract class ScheduleQueue extends GroupQueue {
   /**
    * Writes how the queue is now into its history, and adds what the caller has measured since its last
    * call. Whoever works on a queue calls it once a minute; the first call of a minute writes its row.

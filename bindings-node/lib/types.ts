@@ -1,3 +1,4 @@
+import type { Group } from './group'
 import type { Lease } from './lease'
 
 /** Bytes, or text that is stored as UTF-8. */
@@ -63,6 +64,13 @@ export interface ItemOptions {
    * adds it. Default: the queue of the item that ends.
    */
   queue?: string
+  /**
+   * The end of the item fills a place of this group, which may be in another queue. Such an item must not
+   * replace others, nor be a follow-up or the item of a schedule. Default: it is in no group.
+   */
+  group?: Group | undefined
+  /** Which place of its group: 0 to 99,999. */
+  place?: number | undefined
 }
 
 /** The end that fires a follow-up. `ended` is any: completed, dead, cancelled, removed or purged. */
@@ -84,6 +92,20 @@ export interface Attachment {
   /** The id of that item. */
   id: Id
   followUp: FollowUp
+}
+
+export interface CreateGroupOptions extends CallOptions {
+  /**
+   * Items that are added, exactly once, when the group has ended so: `completed` if all members were
+   * completed, `dead` if all have ended and one of them was not completed, `ended` in both cases. The
+   * limits are those of an item. A trigger has the id of the group. Default: none.
+   */
+  followUps?: Iterable<FollowUp>
+}
+
+export interface GroupPlacesOptions extends CallOptions {
+  /** The first place that is wanted. Default: 0. */
+  first?: number
 }
 
 /** The item whose end has added a follow-up. */

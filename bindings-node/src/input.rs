@@ -4,9 +4,9 @@ use std::fmt::Display;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use leaseq::options::{MAX_ATTEMPTS, MAX_PRIORITY};
+use leaseq::options::{MAX_ATTEMPTS, MAX_PLACES, MAX_PRIORITY};
 use leaseq::{
-    CompleteOptions, FailOptions, FollowUp, Item, KeepAlive, LeaseOptions, ListOptions,
+    CompleteOptions, FailOptions, FollowUp, Group, Item, KeepAlive, LeaseOptions, ListOptions,
     OutcomeOptions, ReleaseOptions, Revision,
 };
 use napi::bindgen_prelude::Either;
@@ -195,6 +195,7 @@ pub(crate) struct ItemOptions<'a> {
     pub(crate) key: Option<Data<'a>>,
     pub(crate) queue: Option<String>,
     pub(crate) follow_ups: Vec<FollowUp>,
+    pub(crate) place: Option<(Group, f64)>,
 }
 
 impl ItemOptions<'_> {
@@ -225,6 +226,11 @@ impl ItemOptions<'_> {
         }
         if let Some(queue) = self.queue {
             item = item.queue(queue);
+        }
+        if let Some((group, place)) = &self.place {
+            let limits = format!("a whole number between 0 and {}", MAX_PLACES - 1);
+            let place = whole(format_args!("{item}: place"), *place, &limits)?;
+            item = item.in_group(group, place);
         }
         item = self.follow_ups.into_iter().fold(item, Item::follow_up);
         Ok(if self.replace == Some(true) { item.replace() } else { item })

@@ -1,7 +1,7 @@
 //! Items as JavaScript hands them over: the fields of one after those of the other.
 
 use bytes::Bytes;
-use leaseq::{FollowUp, Item, On};
+use leaseq::{FollowUp, Group, Item, On};
 use napi::Result;
 use napi::bindgen_prelude::{Array, FromNapiValue};
 
@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::input::{Data, ItemOptions, bytes};
 
 /// How many fields an item has.
-const FIELDS: usize = 14;
+const FIELDS: usize = 15;
 
 pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
@@ -27,6 +27,11 @@ pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>,
             Ok(follow_ups) => follow_ups,
             Err(failure) => return Ok(Err(failure)),
         };
+        let place = fields.get::<Option<Array<'_>>>(first + 14)?.flatten();
+        let place = match self::place(place.as_ref())? {
+            Ok(place) => place,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let options = ItemOptions {
             id: given(first + 1)?,
             priority: number(first + 2)?,
@@ -41,6 +46,7 @@ pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>,
             key: given(first + 11)?,
             queue: fields.get::<Option<String>>(first + 12)?.flatten(),
             follow_ups,
+            place,
         };
         match options.apply(item) {
             Ok(item) => items.push(item),
@@ -84,6 +90,17 @@ pub(crate) fn follow_ups(
         Ok(if with_trigger { follow_up.with_trigger() } else { follow_up })
     });
     Ok(all.collect())
+}
+
+/// The place of a member: queue, id and generation of its group, and the place.
+pub(crate) fn place(
+    given: Option<&Array<'_>>,
+) -> Result<std::result::Result<Option<(Group, f64)>, Failure>> {
+    let Some(given) = given else { return Ok(Ok(None)) };
+    let (queue, generation) = (required::<String>(given, 0)?, required::<String>(given, 2)?);
+    let group = Group::new(&queue, bytes(&required::<Data<'_>>(given, 1)?), &generation);
+    let place = required::<f64>(given, 3)?;
+    Ok(group.map(|group| Some((group, place))).map_err(Failure::from))
 }
 
 fn on(end: &str) -> std::result::Result<On, Failure> {

@@ -19,6 +19,7 @@ mod client;
 mod clock;
 mod driver;
 mod failure;
+mod groups;
 mod held;
 mod history;
 mod input;

@@ -13,7 +13,7 @@ use crate::call_batch::{CallBatch, LeaseBatch};
 use crate::failure::Failure;
 use crate::held::Held;
 use crate::input::{self, Data, ItemOptions, bytes};
-use crate::item::{follow_ups, items};
+use crate::item::{follow_ups, items, place};
 use crate::parts::Parts;
 use crate::submission_queue::SubmissionQueue;
 use crate::wire::{Answer, Outcome};
@@ -68,10 +68,13 @@ impl NativeQueue {
         key: Option<Either<String, &[u8]>>,
         queue: Option<String>,
         #[napi(ts_arg_type = "unknown[] | undefined | null")] follow_ups: Option<Array<'_>>,
+        #[napi(ts_arg_type = "unknown[] | undefined | null")] place: Option<Array<'_>>,
     ) -> Result<()> {
-        let follow_ups = match self::follow_ups(follow_ups.as_ref())? {
-            Ok(follow_ups) => follow_ups,
-            Err(failure) => {
+        let follow_ups = self::follow_ups(follow_ups.as_ref())?;
+        let place = self::place(place.as_ref())?;
+        let (follow_ups, place) = match (follow_ups, place) {
+            (Ok(follow_ups), Ok(place)) => (follow_ups, place),
+            (Err(failure), _) | (_, Err(failure)) => {
                 self.refuse(call, failure);
                 return Ok(());
             }
@@ -90,6 +93,7 @@ impl NativeQueue {
             key,
             queue,
             follow_ups,
+            place,
         };
         let item = options.apply(Item::new(bytes(&data)));
         self.call(call, item, |queue, item| async move {

@@ -63,6 +63,12 @@ onEachEngine('beside other calls', (place) => {
       (q) => q.reviseMany(half({ id: 'a', data: 'x' })),
       (q) => q.attach('a', trap('on')),
       (q) => q.attachMany(half({ id: 'a', followUp: { on: 'dead', item: 'x' } })),
+      (q) => q.createGroup('g', trap('followUps')),
+      (q) => q.sealGroup(trap('queue'), 1),
+      (q) => q.removeGroup(trap('id')),
+      (q) => q.group('g', trap('signal')),
+      (q) => q.groupPlaces(trap('generation')),
+      (q) => q.addItem({ data: '', group: trap('queue'), place: 0 }),
       (q) => q.counts(trap('signal')),
       (q) => q.purge('ready', trap('signal')),
     ]

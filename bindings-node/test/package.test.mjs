@@ -57,7 +57,7 @@ after(async () => {
 test('the package has what it needs, and nothing else', async () => {
   const listed = (await sh(`tar -tzf ${tarball}`)).trim().split('\n').sort()
   const face =
-    'calls check client errors events gather history index input item lease leases operator outcome queue schedule schedules settle signals slots testing types wire workers'.split(
+    'calls check client errors events gather group groups history index input item lease leases operator outcome queue schedule schedules settle signals slots testing types wire workers'.split(
       ' ',
     )
   const jobs = readdirSync(join(PACKAGE, 'lib/jobs')).map((name) => `jobs/${name.slice(0, -3)}`)

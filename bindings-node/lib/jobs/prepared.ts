@@ -9,7 +9,7 @@ import type { AnyJobType, Enqueued, EnqueueOptions, JobTable, NewJob } from './d
 import { nativeRetry } from './retry'
 
 const ITEM = ['id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts', 'retainMs', 'unique'] as const
-const REST = ['uniqueForMs', 'replace', 'key', 'expiresInMs'] as const
+const REST = ['uniqueForMs', 'replace', 'key', 'expiresInMs', 'group', 'place'] as const
 const ITEM_NAMES = [...ITEM, ...REST]
 /** The options of chains, and the ends that they are about. */
 const ENDS = { onSuccess: 'completed', onFailure: 'dead', onEnd: 'ended' } as const

@@ -39,8 +39,17 @@ const PYTHON: List = List {
     ],
 };
 const NODE: List = List {
-    path: "bindings-node/lib/{queue,settle,operator,schedules}.ts",
-    others: &["constructor", "leases", "stoppableLease"],
+    path: "bindings-node/lib/{queue,settle,operator,groups,schedules}.ts",
+    others: &[
+        "constructor",
+        "leases",
+        "stoppableLease",
+        "createGroup",
+        "sealGroup",
+        "removeGroup",
+        "group",
+        "groupPlaces",
+    ],
 };
 const C: List = List {
     path: "bindings-c/include/leaseq.h",
@@ -112,7 +121,7 @@ fn every_list_has_the_declared_operations() {
     let found = names_between(python, "\n    def ", &['(']);
     wrong.extend(differences(&PYTHON, owned(calls()), &found));
 
-    let node = ["queue", "settle", "operator", "schedules"]
+    let node = ["queue", "settle", "operator", "groups", "schedules"]
         .map(|file| read(&format!("bindings-node/lib/{file}.ts")));
     let node = node.concat().replace("\n  async ", "\n  ");
     let found = node.lines().filter_map(|line| {
