@@ -424,3 +424,25 @@ def test_a_signal_while_a_worker_enters_ends_it(client, jobs):
 
     assert Worker(client, jobs).run().reason == "drained"
     assert left == [True]
+
+
+def test_the_last_end_is_told_however_soon_the_worker_has_ended_after_it(jobs):
+    """The answer of the queue, and with it the end of the worker, may come before the thread of
+    the handler goes on: of many rounds that happens in some.
+    """
+    begun = threading.Event()
+
+    @jobs.job("a")
+    def a(job: Job) -> None:
+        begun.set()
+        job.wait_cancelled()
+        raise Snooze(3600)
+
+    with memory() as client:
+        for number in range(200):
+            begun.clear()
+            events = []
+            a.enqueue(client)
+            with Worker(client, jobs, threads=1, grace=0, on_event=events.append):
+                assert begun.wait(30)
+            assert [event.outcome for event in events] == [None, "released"], number

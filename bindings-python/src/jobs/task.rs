@@ -76,9 +76,11 @@ impl JobTask {
     fn finish(&self, py: Python<'_>, finish: Finish) -> PyResult<()> {
         self.over.notify_one();
         let (worker, task) = (self.worker(py)?, self.task(py)?);
+        // Before the end of the last task, with which the worker may end: it waits for those who can still tell.
+        let told = self.teller(worker).zip(self.started.get());
         // It happens at once. The answer is about the queue, and no handler waits for it.
         let settled = worker.running.core().finish(task, finish);
-        let Some((teller, started)) = self.teller(worker).zip(self.started.get()) else {
+        let Some((teller, started)) = told else {
             return match settled.now_or_never() {
                 Some(Err(error)) => Err(exception(py, &error)),
                 _ => Ok(()),
