@@ -225,10 +225,15 @@ async fn connecting_ends_in_time_however_many_servers_are_named() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = vec![silent.local_addr().unwrap().to_string(); 40].join(",");
     for (scheme, rest) in [("redis+sentinel", "/main"), ("redis+cluster", "")] {
-        let url = format!("{scheme}://{hosts}{rest}?connect_timeout_ms=250&timeout_ms=1000");
+        let url =
+            format!("{scheme}://:hunter2@{hosts}{rest}?connect_timeout_ms=250&timeout_ms=1000");
         let begin = Instant::now();
         let error = Client::connect(&url).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
+        let place = silent.local_addr().unwrap();
+        let named = format!("{place}, {place}, {place} and 37 more: no answer within 1s");
+        assert!(error.to_string().contains(&named), "{error}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
     }
 }

@@ -51,7 +51,8 @@ impl ConnectionManager {
     pub(super) async fn probe(&self) -> Result<()> {
         let limit = self.timeout.max(self.opener.connect_timeout());
         tokio::time::timeout(limit, self.reach_any()).await.unwrap_or_else(|_| {
-            Err(Error::unavailable(format_args!("no server answers within {limit:?}"), false))
+            let servers = self.opener.servers();
+            Err(Error::unavailable(format_args!("{servers}: no answer within {limit:?}"), false))
         })
     }
 
@@ -100,7 +101,10 @@ impl ConnectionManager {
                 let decision = RetryDecision::Unconfirmable { executed: false };
                 return Err(Failure::new(decision, error.to_string()));
             }
-            Err(_) => return Err(not_executed("connecting takes too long".into())),
+            Err(_) => {
+                let server = self.opener.describe(endpoint);
+                return Err(not_executed(format!("{server}: connecting takes too long")));
+            }
         };
         if let Some(confirmer) = &pooled.confirmer {
             let asking = asking.then(|| cmd("ASKING"));

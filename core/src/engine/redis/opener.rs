@@ -18,6 +18,9 @@ use super::reads_to_end::ReadsToEnd;
 use crate::options::ConnectOptions;
 use crate::{Result, redact};
 
+/// A message names at most so many servers.
+const NAMED: usize = 3;
+
 /// Opens connections, all alike.
 pub(super) struct Opener {
     address: Address,
@@ -84,6 +87,21 @@ impl Opener {
             (Endpoint::Main, Place::Unix(path)) => redact::file_path(&path.to_string_lossy()),
             (Endpoint::Main, Place::Sentinel { master, .. }) => format!("master {master}"),
             (Endpoint::Main, Place::Cluster(_)) => "cluster".into(),
+        }
+    }
+
+    /// The servers of the URL, for people: the first ones. Never with a password.
+    pub(super) fn servers(&self) -> String {
+        let (Place::Sentinel { sentinels: nodes, .. } | Place::Cluster(nodes)) =
+            &self.address.place
+        else {
+            return self.describe(&Endpoint::Main);
+        };
+        let shown = nodes.iter().take(NAMED).map(|(host, port)| format!("{host}:{port}"));
+        let shown = shown.collect::<Vec<_>>().join(", ");
+        match nodes.len().saturating_sub(NAMED) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
         }
     }
 
