@@ -156,7 +156,10 @@ impl Default for WorkerOptions {
 }
 
 fn default_slots() -> usize {
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    slots_for(std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+fn slots_for(processors: usize) -> usize {
     (processors * 9 / 10).clamp(10, MAX_BATCH)
 }
 
@@ -223,8 +226,18 @@ mod tests {
     }
 
     #[test]
+    fn the_defaults_are_an_hour_and_nine_tenths_of_the_processors() {
+        assert_eq!(JobOptions::new().timeout, Duration::from_secs(3_600));
+        for (processors, slots) in [(1, 10), (11, 10), (12, 10), (20, 18), (64, 57), (5_000, 1_000)]
+        {
+            assert_eq!(slots_for(processors), slots, "{processors} processors");
+        }
+        let processors = std::thread::available_parallelism().unwrap().get();
+        assert_eq!(WorkerOptions::new().slots, slots_for(processors));
+    }
+
+    #[test]
     fn options_have_limits() {
-        assert!(default_slots() >= 10);
         refuses(|options| options.queues.clear(), "number of queues 0 is not between 1 and 100");
         refuses(|options| options.slots = 0, "number of slots 0 is not between 1 and 1000");
         refuses(
