@@ -142,7 +142,8 @@ impl Seen {
         let text = |name: &str| lease[name].as_str().unwrap_or_default().to_owned();
         let mut all = self.lock();
         all.leases += 1;
-        all.generations.entry(text("id")).or_default().insert(text("generation"));
+        let generation = lease["generation"].to_string();
+        all.generations.entry(text("id")).or_default().insert(generation);
     }
 
     fn complete(&self, done: bool) {
@@ -170,5 +171,19 @@ impl Seen {
 
     pub(super) fn generations(&self) -> BTreeMap<String, BTreeSet<String>> {
         self.lock().generations.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_generations_of_an_id_are_two() {
+        let seen = Seen::default();
+        for generation in [7, 8, 8] {
+            seen.lease(&json!({ "id": "aa", "generation": generation }));
+        }
+        assert_eq!(seen.generations()["aa"].len(), 2);
     }
 }
