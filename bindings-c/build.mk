@@ -39,7 +39,7 @@ build/c/demo_handler: c
 
 build/c/testee: c
 	$(CC) $(C_FLAGS) -DCHILD_PROGRAM='"$(CURDIR)/integration-tests/testees/children/scripted.py"' \
-		$(addprefix integration-tests/testees/c/,testee.c operate.c change.c work.c both.c settings.c keys.c schedules.c \
+		$(addprefix integration-tests/testees/c/,testee.c operate.c change.c groups.c work.c both.c settings.c keys.c schedules.c \
 		ask.c look.c outcome.c say.c say_item.c notes.c script.c steps.c note_server.c children.c \
 		produce.c worker_options.c workers.c) -o $@ $(C_LEASEQ) -lcjson -lpthread
 

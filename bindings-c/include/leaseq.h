@@ -203,6 +203,24 @@ typedef enum {
 } leaseq_status;
 
 /**
+ * What is known of one place of a group.
+ */
+typedef enum {
+    /**
+     * No end of its member has been reported: it lives, or was not added.
+     */
+    LEASEQ_PLACE_OPEN = 0,
+    /**
+     * Its member has ended without being completed.
+     */
+    LEASEQ_PLACE_ENDED = 1,
+    /**
+     * Its member was completed.
+     */
+    LEASEQ_PLACE_COMPLETED = 2,
+} leaseq_place_state;
+
+/**
  * State of an item; exactly one at a time.
  */
 typedef enum {
@@ -491,6 +509,11 @@ typedef struct leaseq_connect_options leaseq_connect_options;
 typedef struct leaseq_error leaseq_error;
 
 /**
+ * Names a group, never a later one with its id. May be used by any number of threads at the same time.
+ */
+typedef struct leaseq_group leaseq_group;
+
+/**
  * An item as stored in the queue, read without leasing it.
  */
 typedef struct leaseq_item_info leaseq_item_info;
@@ -738,6 +761,51 @@ typedef struct {
      */
     size_t count;
 } leaseq_items;
+
+/**
+ * What is added when a group has ended. Set it to zero first: `leaseq_follow_up follow_up = {0};`
+ */
+typedef struct {
+    /**
+     * What is added, with the options of its own.
+     */
+    const leaseq_item *item;
+    /**
+     * The end that fires it, a ::leaseq_on: `LEASEQ_ON_COMPLETED` if all members were completed, `LEASEQ_ON_DEAD` if
+     * all have ended and one of them was not completed, `LEASEQ_ON_ENDED` in both cases.
+     */
+    int32_t on;
+    /**
+     * Whether it gets the id of the group as its trigger.
+     */
+    bool with_trigger;
+} leaseq_follow_up;
+
+/**
+ * A group as it is now. Later versions may append fields.
+ */
+typedef struct {
+    /**
+     * The last change, in ms since 1970.
+     */
+    int64_t changed_at_ms;
+    /**
+     * How many places it has; 0: it is not sealed.
+     */
+    uint32_t places;
+    /**
+     * How many of them have ended, the completed ones included.
+     */
+    uint32_t ended;
+    /**
+     * How many of them are completed.
+     */
+    uint32_t completed;
+    /**
+     * Whether it has ended, 1 or 0: its follow-ups were added, or are added soon, and no report changes it any more.
+     */
+    uint32_t has_ended;
+} leaseq_group_info;
 
 /**
  * A limit for a key.
@@ -1631,6 +1699,121 @@ leaseq_status leaseq_complete_options_set_adds(leaseq_complete_options *options,
                                                const leaseq_items *adds,
                                                size_t count,
                                                leaseq_error **error);
+
+/**
+ * The group with what leaseq_group_queue(), leaseq_group_id() and leaseq_group_generation() have said of another
+ * handle, in any process and language. Free it with leaseq_group_free(). It does not look whether there is such a group.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL, or a name, an id or a generation that is none.
+ */
+leaseq_status leaseq_group_new(const char *queue,
+                               const void *id,
+                               size_t id_len,
+                               const char *generation,
+                               leaseq_group **group,
+                               leaseq_error **error);
+
+/**
+ * The name of the queue that has the group; NULL for NULL. Lives as long as the handle.
+ */
+const char *leaseq_group_queue(const leaseq_group *group);
+
+/**
+ * The id of the group: arbitrary bytes; NULL for NULL. Lives as long as the handle.
+ */
+const char *leaseq_group_id(const leaseq_group *group);
+
+/**
+ * The number of bytes of the id.
+ */
+size_t leaseq_group_id_len(const leaseq_group *group);
+
+/**
+ * Distinguishes the group from others that have had its id: an opaque text; NULL for NULL. Lives as long as the handle.
+ */
+const char *leaseq_group_generation(const leaseq_group *group);
+
+/**
+ * Frees the handle, not the group, and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_group_free(leaseq_group **group);
+
+/**
+ * The end of the item fills this place, 0 to 99,999, of a group, which is copied and may be in another queue. Such
+ * an item must not replace others, nor be a follow-up or the item of a schedule. Default: it is in no group.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL. The place is checked when the item is added.
+ */
+leaseq_status leaseq_item_options_set_group(leaseq_item_options *options,
+                                            const leaseq_group *group,
+                                            uint32_t place,
+                                            leaseq_error **error);
+
+/**
+ * Creates a group in this queue with an id of 1 to 512 arbitrary bytes, or returns the one that has this id, as it was
+ * created. Its `count` follow-ups are added, exactly once, when it has ended; their limits are those of an item. Free
+ * the group with leaseq_group_free().
+ *
+ * Add the members, to any queues, with leaseq_item_options_set_group(), then call leaseq_queue_seal_group(). If the
+ * caller dies in between, it can do all of that again. A group that is not sealed goes after a day without change; one
+ * that has ended, a day after its end.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id or follow-up outside its limits; an error of every operation.
+ */
+leaseq_status leaseq_queue_create_group(const leaseq_queue *queue,
+                                        const void *id,
+                                        size_t id_len,
+                                        const leaseq_follow_up *follow_ups,
+                                        size_t count,
+                                        leaseq_group **group,
+                                        leaseq_error **error);
+
+/**
+ * Fixes how many places a group has, 1 to 100,000, counted from 0. Call it when all members have been added: the group
+ * ends when all these places are filled, which may be now. `*sealed` is true if it has that many places, also if it had
+ * been sealed so before; false if it has another number of places, or is gone. It may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a number outside its limits, or a group of another queue; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_seal_group(const leaseq_queue *queue,
+                                      const leaseq_group *group,
+                                      uint32_t places,
+                                      bool *sealed,
+                                      leaseq_error **error);
+
+/**
+ * Removes a group; the handle stays to be freed. Its members stay, and their ends fill nothing any more; if the group
+ * has not ended, its follow-ups are never added. `*removed` is false if it is gone; it may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a group of another queue; an error of every operation.
+ */
+leaseq_status leaseq_queue_remove_group(const leaseq_queue *queue,
+                                        const leaseq_group *group,
+                                        bool *removed,
+                                        leaseq_error **error);
+
+/**
+ * Reads the group of this queue with this id. `*group` is NULL, and `*info` zero, if there is none; else free it with
+ * leaseq_group_free(). `size` is `sizeof *info`. An end of a member counts as soon as it was reported, which is usually
+ * when the call that has ended it returns.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside its limits; an error of every operation.
+ */
+leaseq_status leaseq_queue_group(const leaseq_queue *queue,
+                                 const void *id,
+                                 size_t id_len,
+                                 leaseq_group **group,
+                                 leaseq_group_info *info,
+                                 size_t size,
+                                 leaseq_error **error);
+
+/**
+ * Writes the states of up to `count` places of a group, and at most 1,000, from the place `first` on, and to `*found`
+ * how many it has written: fewer if the group has no more, none if it is gone.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a group of another queue; an error of every operation.
+ */
+leaseq_status leaseq_queue_group_places(const leaseq_queue *queue,
+                                        const leaseq_group *group,
+                                        uint32_t first,
+                                        leaseq_place_state *place_states,
+                                        size_t count,
+                                        size_t *found,
+                                        leaseq_error **error);
 
 /**
  * Name of a ::leaseq_ending: `none`, `failed`, `expired`, or `unknown`. Never NULL; lives for ever.

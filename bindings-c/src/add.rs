@@ -55,6 +55,9 @@ impl leaseq_item {
             item = options.expires_in.into_iter().fold(item, Item::expires_in);
             item = options.queue.iter().fold(item, Item::queue);
             item = options.follow_ups.iter().cloned().fold(item, Item::follow_up);
+            if let Some((group, place)) = &options.place {
+                item = item.in_group(group, *place);
+            }
         }
         let id = id.or_else(|| options.and_then(|options| options.id.as_deref()));
         Ok(id.into_iter().fold(item, Item::with_id))

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::options::{MAX_PRIORITY, MAX_UNIQUE};
-use leaseq::{FollowUp, Item};
+use leaseq::{FollowUp, Group, Item};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
@@ -29,6 +29,7 @@ pub struct leaseq_item_options {
     pub(crate) expires_in: Option<Duration>,
     pub(crate) queue: Option<String>,
     pub(crate) follow_ups: Vec<FollowUp>,
+    pub(crate) place: Option<(Group, u32)>,
 }
 
 /// The default options for adding.

@@ -30,6 +30,8 @@ mod event;
 mod failure;
 mod follow_ups;
 mod fork;
+mod group;
+mod groups;
 mod guard;
 mod history;
 mod info;

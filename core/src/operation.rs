@@ -103,9 +103,9 @@ operations! {
     SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator]
         calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"] rust [tick_schedules];
     ChangeGroup "change_group" Repeatable roles [Producer, Operator]
-        calls [] rust [create_group seal_group remove_group];
+        calls ["create_group", "seal_group", "remove_group"];
     ReadGroup "read_group" Repeatable roles [Producer, Monitor, Operator]
-        calls [] rust [group group_places];
+        calls ["group", "group_places"];
     RecordHistory "record_history" Step roles [Worker, Cleaner] calls ["record_history"];
     ReadHistory "read_history" Repeatable roles [Monitor, Operator] calls ["history"] rust [history_since];
     ReadEvents "read_events" Repeatable roles [Cleaner, Monitor, Operator] calls ["events"];

@@ -37,6 +37,8 @@ fn sane(parameter: &str) -> String {
         ("const leaseq_item_ref *", _) => "&item_ref".into(),
         ("const leaseq_revision *", _) => "&revision".into(),
         ("const leaseq_attachment *", _) => "&attachment".into(),
+        ("const leaseq_follow_up *", _) => "&follow_up".into(),
+        ("leaseq_place_state *", _) => "&place_state".into(),
         ("const leaseq_key_limit *", _) => "&key_limit".into(),
         ("leaseq_key_info *", _) => "&key_info".into(),
         ("const leaseq_schedule *", _) => "&schedule".into(),
@@ -44,7 +46,8 @@ fn sane(parameter: &str) -> String {
         (kind, _) => {
             // A handle, or a place for one: `const leaseq_x *`, `leaseq_x *`, `leaseq_x **`, `bool *`.
             let base = kind.trim_start_matches("const ").trim_end_matches([' ', '*']);
-            let known = ["queue", "client", "lease", "waiter", "item_options", "lease_options"];
+            let known =
+                ["queue", "client", "lease", "waiter", "group", "item_options", "lease_options"];
             let known =
                 known.iter().chain(&["complete_options", "connect_options", "list_options"]);
             let known = known.chain(&["settings_options", "schedule_options"]);
@@ -75,8 +78,8 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         "error" | "options" | "adds" => !function.name.contains("_options_"),
         "added" | "completed" | "deadline_ms" | "statuses" | "deadlines_ms" | "state"
         | "states" | "texts" | "removed" | "cancelled" | "requeued" | "buried" | "revised"
-        | "attached" | "dropped" | "configured" | "done" | "synced" | "paused" | "resumed"
-        | "settled" | "ended" | "context" => true,
+        | "attached" | "sealed" | "dropped" | "configured" | "done" | "synced" | "paused"
+        | "resumed" | "settled" | "ended" | "context" => true,
         "len" => function.name == "leaseq_task_meta",
         "url" => true,
         "cursor" | "after" => true,
@@ -105,6 +108,9 @@ fn program() -> String {
         "item_ref",
         "revision",
         "attachment",
+        "follow_up",
+        "place_state",
+        "group_info",
         "key_limit",
         "key_info",
         "schedule",
@@ -142,6 +148,10 @@ fn program() -> String {
     leaseq_item_ref item_ref = {.id = \"x\", .id_len = 1};
     leaseq_revision revision = {.id = \"x\", .id_len = 1, .data = \"y\", .data_len = 1};
     leaseq_attachment attachment = {.to = item_ref, .item = &item, .on = LEASEQ_ON_ENDED};
+    leaseq_follow_up follow_up = {.item = &item, .on = LEASEQ_ON_ENDED};
+    leaseq_place_state place_state; (void)follow_up; (void)place_state;
+    union { leaseq_group_info info; char room[SIZE]; } group_storage;
+    leaseq_group_info *any_group_info = &group_storage.info; (void)any_group_info;
     leaseq_key_limit key_limit = {.key = \"x\", .key_len = 1, .limit = 1};
     leaseq_key_info key_info; leaseq_scheduled scheduled;
     OK(leaseq_schedule_options_new(&some_schedule_options, &error));
@@ -149,6 +159,7 @@ fn program() -> String {
     leaseq_schedule schedule = {.name = \"x\", .data = \"y\", .data_len = 1, .options = some_schedule_options};
     some_client = connected();
     some_queue = queue_of(some_client, \"nulls\");
+    OK(leaseq_queue_create_group(some_queue, \"x\", 1, &follow_up, 1, &some_group, &error));
     OK(leaseq_item_options_new(&some_item_options, &error));
     OK(leaseq_lease_options_new(&some_lease_options, &error));
     OK(leaseq_complete_options_new(&some_complete_options, &error));

@@ -83,6 +83,8 @@ mod plain {
         cancelled_on_redis "cancelled" Redis;
         follow_ups_in_memory "follow_ups" Memory;
         follow_ups_on_redis "follow_ups" Redis;
+        groups_in_memory "groups" Memory;
+        groups_on_redis "groups" Redis;
         history_in_memory "history" Memory;
         history_in_a_file "history" File;
         history_on_redis "history" Redis;
@@ -124,6 +126,7 @@ mod address_sanitizer {
         hostile_on_redis "hostile" Redis;
         children_in_memory "children" Memory;
         follow_ups_in_memory "follow_ups" Memory;
+        groups_in_memory "groups" Memory;
         history_in_memory "history" Memory;
         history_on_redis "history" Redis;
         jobs_in_memory "jobs" Memory;

@@ -26,30 +26,11 @@ struct List {
 
 const INTERFACE: List = List { path: "core/src/engine/interface.rs", others: &NO_OPERATIONS };
 const RUST: List = List { path: "core/src/queue", others: &[] };
-const PYTHON: List = List {
-    path: "bindings-python/python/leaseq/_leaseq.pyi",
-    others: &[
-        "name",
-        "give_back",
-        "create_group",
-        "seal_group",
-        "remove_group",
-        "group",
-        "group_places",
-    ],
-};
+const PYTHON: List =
+    List { path: "bindings-python/python/leaseq/_leaseq.pyi", others: &["name", "give_back"] };
 const NODE: List = List {
     path: "bindings-node/lib/{queue,settle,operator,groups,schedules}.ts",
-    others: &[
-        "constructor",
-        "leases",
-        "stoppableLease",
-        "createGroup",
-        "sealGroup",
-        "removeGroup",
-        "group",
-        "groupPlaces",
-    ],
+    others: &["constructor", "leases", "stoppableLease"],
 };
 const C: List = List {
     path: "bindings-c/include/leaseq.h",
