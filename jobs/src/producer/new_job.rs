@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use leaseq::{FollowUp, Item, On, Result};
+use leaseq::{FollowUp, Group, Item, On, Result};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -134,6 +134,11 @@ impl NewJob {
     /// See [`Item::expires_in`].
     pub fn expires_in(self, time: Duration) -> Self {
         self.change(|item| item.expires_in(time))
+    }
+
+    /// See [`Item::in_group`].
+    pub fn in_group(self, group: &Group, place: u32) -> Self {
+        self.change(|item| item.in_group(group, place))
     }
 
     /// Adds this job when this one has succeeded, exactly once. Its handler gets the result: see

@@ -16,6 +16,7 @@ on_every_engine!(
     a_result_is_awaited,
     options_of_an_item_hold,
     a_type_has_defaults_that_depend_on_the_arguments,
+    a_job_is_a_member_of_a_group,
     many_jobs_of_several_queues_are_added,
     what_is_invalid_adds_nothing,
     middleware_surrounds_the_enqueue,
@@ -95,6 +96,20 @@ async fn a_type_has_defaults_that_depend_on_the_arguments(bench: Bench) {
     let mut keys = [key(&one), key(&other)];
     keys.sort();
     assert_eq!(keys, ["ada", "cyd"], "jobs of a key do not overlap");
+}
+
+async fn a_job_is_a_member_of_a_group(bench: Bench) {
+    let queue = bench.client.queue("groups").unwrap();
+    let group = queue.create_group(leaseq::NewGroup::new("g")).await.unwrap();
+    let job = || NewJob::named("other", "groups", &json!({}));
+    assert!(bench.producer().enqueue(job().in_group(&group, 1)).await.unwrap().added());
+    let follows = job().on_end(job().in_group(&group, 0));
+    let refused = bench.producer().enqueue(follows).await.unwrap_err();
+    assert_eq!(refused.kind(), leaseq::ErrorKind::Invalid, "{refused}");
+    assert!(queue.seal_group(&group, 2).await.unwrap());
+    queue.purge(leaseq::State::Ready).await.unwrap();
+    let states = queue.group_places(&group, 0).await.unwrap();
+    assert_eq!(states, [leaseq::PlaceState::Open, leaseq::PlaceState::Ended]);
 }
 
 async fn many_jobs_of_several_queues_are_added(bench: Bench) {
