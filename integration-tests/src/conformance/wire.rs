@@ -10,10 +10,11 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Ending, Error, FailOptions, FollowUp, Item, ItemInfo, ItemRef, KeepAlive,
-    KeyInfo, Lease, LeaseOptions, Missed, On, Outcome, OutcomeOptions, Page, PauseOptions,
-    PutSchedule, Rate, ReleaseOptions, Releases, Result, Revision, Schedule, ScheduleInfo,
-    ScheduleRule, Settings, SettingsChange, State, SyncedSchedules,
+    CompleteOptions, Ending, Error, FailOptions, FollowUp, Group, GroupInfo, Item, ItemInfo,
+    ItemRef, KeepAlive, KeyInfo, Lease, LeaseOptions, Missed, NewGroup, On, Outcome,
+    OutcomeOptions, Page, PauseOptions, PutSchedule, Rate, ReleaseOptions, Releases, Result,
+    Revision, Schedule, ScheduleInfo, ScheduleRule, Settings, SettingsChange, State,
+    SyncedSchedules,
 };
 use serde_json::{Value, json};
 
@@ -73,6 +74,10 @@ pub fn item(fields: &Value) -> Item {
     for fields in list(&fields["follow_ups"]) {
         item = item.follow_up(follow_up(fields));
     }
+    if let Some(place) = number("place") {
+        let place = place.try_into().unwrap_or(u32::MAX);
+        item = item.in_group(&group(&fields["group"]).expect("a group of an answer"), place);
+    }
     let ms = |name: &str| Duration::from_millis(number(name).unwrap_or(0));
     item.delay(delay(fields)).retain(ms("retain_ms")).unique_for(ms("unique_for_ms"))
 }
@@ -88,6 +93,35 @@ fn follow_up(fields: &Value) -> FollowUp {
         Some(true) => follow_up.with_trigger(),
         _ => follow_up,
     }
+}
+
+/// A group to create.
+pub fn new_group(fields: &Value) -> NewGroup {
+    let new = NewGroup::new(bytes(fields["id"].as_str().unwrap_or_default()));
+    list(&fields["follow_ups"]).map(follow_up).fold(new, NewGroup::follow_up)
+}
+
+/// A group that an answer has named.
+pub fn group(fields: &Value) -> Result<Group> {
+    let text = |name: &str| fields[name].as_str().unwrap_or_default();
+    Group::new(text("queue"), bytes(text("id")), text("generation"))
+}
+
+/// A group, for an answer.
+pub fn group_value(group: &Group) -> Value {
+    json!({ "queue": group.queue(), "id": hex(group.id()), "generation": group.generation() })
+}
+
+/// A group as it is now, for an answer.
+pub fn group_info(info: &GroupInfo) -> Value {
+    json!({
+        "group": group_value(&info.group),
+        "places": info.places,
+        "ended": info.ended,
+        "completed": info.completed,
+        "has_ended": info.has_ended,
+        "changed_at_ms": ms_of(info.changed),
+    })
 }
 
 /// A follow-up, and the item that is to have it.

@@ -114,6 +114,13 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     cJSON_ArrayForEach(follow_up, cJSON_GetObjectItem(request, "follow_ups")) {
         if (!status) status = add_follow_up(options, follow_up, error);
     }
+    if (!status && cJSON_HasObjectItem(request, "place")) {
+        leaseq_group *group = group_of(cJSON_GetObjectItem(request, "group"), error);
+        uint32_t place = (uint32_t)number(request, "place", 0);
+        status = group == NULL ? leaseq_error_status(*error)
+                               : leaseq_item_options_set_group(options, group, place, error);
+        leaseq_group_free(&group);
+    }
     if (status) leaseq_item_options_free(&options);
     return options;
 }

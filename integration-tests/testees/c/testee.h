@@ -38,6 +38,10 @@ cJSON *both(Call *call, const char *op);
 cJSON *by_id(Call *call, const char *op);
 cJSON *attach(Call *call, const char *op);
 cJSON *revise(Call *call, const char *op);
+cJSON *create_group(Call *call, const char *op);
+cJSON *change_group(Call *call, const char *op);
+cJSON *look_at_group(Call *call, const char *op);
+cJSON *group_places(Call *call, const char *op);
 cJSON *wait_cancelled(Call *call, const char *op);
 cJSON *configure(Call *call, const char *op);
 cJSON *settings(Call *call, const char *op);
@@ -65,6 +69,8 @@ leaseq_complete_options *complete_options(const cJSON *request, leaseq_error **e
 /* What the call adds if it ends the items of `count` leases; NULL if nothing. */
 /* An item with options of its own, NULL after an error; the caller frees them. */
 leaseq_item item_of(const cJSON *fields, leaseq_error **error);
+/* The group that an answer has named, to be freed; NULL after an error. */
+leaseq_group *group_of(cJSON *fields, leaseq_error **error);
 /* The end that fires a follow-up. */
 int32_t on_of(const cJSON *fields);
 leaseq_items *adds(const cJSON *request, size_t count, leaseq_error **error);

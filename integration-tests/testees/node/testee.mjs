@@ -16,6 +16,9 @@ import {
   followUp,
   generation,
   given,
+  group,
+  groupInfo,
+  groupValue,
   info,
   item,
   lease,
@@ -173,6 +176,18 @@ async function operate(queue, request, signal) {
       return queue.attachMany(
         request.attachments.map((one) => ({ id: bytes(one.id), followUp: followUp(one) })),
       )
+    case 'create_group': {
+      const followUps = request.follow_ups?.map(followUp)
+      return groupValue(await queue.createGroup(bytes(request.id), given({ followUps })))
+    }
+    case 'seal_group':
+      return queue.sealGroup(group(request.group), request.places)
+    case 'remove_group':
+      return queue.removeGroup(group(request.group))
+    case 'group':
+      return groupInfo(await queue.group(bytes(request.id)))
+    case 'group_places':
+      return queue.groupPlaces(group(request.group), given({ first: request.first }))
     case 'wait_cancelled':
       return waitCancelled(one)
     case 'revise': {

@@ -62,7 +62,20 @@ export const item = (fields) =>
     expiresInMs: fields.expires_in_ms,
     followUps: fields.follow_ups?.map(followUp),
     queue: fields.queue,
+    group: fields.group && group(fields.group),
+    place: fields.place,
   })
+
+export const group = ({ queue, id, generation }) => ({ queue, id: bytes(id), generation })
+
+export const groupValue = ({ queue, id, generation }) => ({
+  queue,
+  id: hex(Buffer.from(id)),
+  generation,
+})
+
+export const groupInfo = (found) =>
+  found && { ...snake(found), group: groupValue(found.group), changed_at_ms: found.changedAtMs }
 
 export const followUp = ({ on, item: added, with_trigger: withTrigger }) =>
   given({ on, item: item(added), withTrigger })

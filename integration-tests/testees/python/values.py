@@ -79,7 +79,28 @@ def item(fields: Request) -> leaseq.Item:
         expires_in=seconds(fields.get("expires_in_ms")),
         follow_ups=[follow_up(one) for one in fields.get("follow_ups", [])],
         queue=fields.get("queue"),
+        group=group(fields["group"]) if "group" in fields else None,
+        place=fields.get("place"),
     )
+
+
+def group(fields: Request) -> leaseq.Group:
+    of_id = bytes.fromhex(fields["id"]).decode("utf-8", "surrogateescape")
+    return leaseq.Group(fields["queue"], of_id, fields["generation"])
+
+
+def group_value(group: leaseq.Group) -> Request:
+    return {"queue": group.queue, "id": group.id_bytes.hex(), "generation": group.generation}
+
+
+def group_info(info: leaseq.GroupInfo | None) -> Request | None:
+    if info is None:
+        return None
+    names = ("places", "ended", "completed", "has_ended")
+    return {name: getattr(info, name) for name in names} | {
+        "group": group_value(info.group),
+        "changed_at_ms": ms(info.changed_at),
+    }
 
 
 def follow_up(fields: Request) -> leaseq.FollowUp:

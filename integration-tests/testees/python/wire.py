@@ -69,6 +69,8 @@ TELLS: dict[str, Tell] = {
     "configure": settings,
     "get_keys": keys,
     "settings": settings,
+    "create_group": values.group_value,
+    "group": values.group_info,
     "put_schedule": str,
     "sync_schedules": synced,
     "schedules": lambda answers: [schedule_info(answer) for answer in answers],
@@ -126,6 +128,17 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
         case "attach_many":
             pairs = [(bytes.fromhex(one["id"]), follow_up(one)) for one in request["attachments"]]
             return do(pairs), tell
+        case "create_group":
+            follow_ups = [follow_up(one) for one in request.get("follow_ups", [])]
+            return do(bytes.fromhex(request["id"]), follow_ups), tell
+        case "seal_group":
+            return do(values.group(request["group"]), request["places"]), tell
+        case "remove_group":
+            return do(values.group(request["group"])), tell
+        case "group":
+            return do(bytes.fromhex(request["id"])), tell
+        case "group_places":
+            return do(values.group(request["group"]), request.get("first", 0)), tell
         case "requeue":
             return do(*ids, **generation(request)), tell
         case "bury":

@@ -193,6 +193,24 @@ impl Testee {
                 let all = request["attachments"].as_array().into_iter().flatten();
                 queue.attach_many(all.map(wire::attachment)).await?.into()
             }
+            "create_group" => {
+                wire::group_value(&queue.create_group(wire::new_group(request)).await?)
+            }
+            "seal_group" => {
+                let places = request["places"].as_u64().unwrap_or(0).try_into();
+                let group = wire::group(&request["group"])?;
+                queue.seal_group(&group, places.unwrap_or(u32::MAX)).await?.into()
+            }
+            "remove_group" => queue.remove_group(&wire::group(&request["group"])?).await?.into(),
+            "group" => {
+                let found = queue.group(wire::bytes(text("id"))).await?;
+                found.as_ref().map_or(Value::Null, wire::group_info)
+            }
+            "group_places" => {
+                let first = request["first"].as_u64().unwrap_or(0).try_into().unwrap_or(u32::MAX);
+                let group = wire::group(&request["group"])?;
+                serde_json::json!(queue.group_places(&group, first).await?)
+            }
             "wait_cancelled" => one().cancelled().await.into(),
             "revise" => {
                 let (item, revision) = wire::revision(request);
