@@ -43,6 +43,8 @@ pub(super) struct Fault {
     pub(super) inject_jobs: Option<for<'a, 'b> fn(&'a mut JobContext<'b>) -> Injecting<'a>>,
     /// The same while many processes look after a schedule.
     pub(super) ticks: Option<Breaks>,
+    /// The same while items and groups in several queues end, and add others.
+    pub(super) ends: bool,
 }
 
 const NONE: Setup = Setup {
@@ -99,6 +101,7 @@ const DEFAULT: Fault = Fault {
     memory: None,
     inject_jobs: None,
     ticks: None,
+    ends: false,
 };
 
 /// Breaks something while workers run handlers.
@@ -158,5 +161,11 @@ pub(super) const FAULTS: &[Fault] = faults![
     "jobs cancelled" on ["sqlite", "redis", "tls"], nothing, inject_jobs: handlers!(jobs::cancel_while_busy);
     "processes of a schedule killed" on ["sqlite", "redis", "cluster"], nothing, ticks: Some(Breaks::Processes);
     "a schedule and a server killed" on ["redis", "valkey"], nothing, setup: ALWAYS, ticks: Some(Breaks::Server);
+    "ends, processes killed" on ["sqlite", "redis", "valkey", "cluster"], workers::kill, ends: true;
+    "ends, processes stopped" on ["sqlite", "redis"], workers::stop, ends: true;
+    "ends, replies lost" on ["redis"], connections::lose_replies, setup: PROXY, ends: true;
+    "ends, server killed" on ["redis"], servers::kill, setup: ALWAYS, ends: true;
+    "ends, slots move" on ["cluster"], slots::move_about, ends: true;
+    "ends, failover, replicas=1" on ["sentinel"], failover::sentinel, setup: CONFIRMED, ends: true;
     "clocks of a schedule's processes" on ["redis", "valkey"], nothing, ticks: Some(Breaks::Clocks);
 ];

@@ -7,6 +7,7 @@ use tokio::task::{JoinHandle, block_in_place};
 
 use super::checker;
 use super::drain::{drain, take_stock};
+use super::ends;
 use super::fault::Fault;
 use super::fault_context::FaultContext;
 use super::history::History;
@@ -16,11 +17,11 @@ use super::operate::operate;
 use super::place::Place;
 use super::recorder::Recorder;
 use super::rng::SeededRng;
+use super::specs::specs;
 use super::terms::{Report, Terms};
 use super::ticks;
 use super::work::work;
-use super::worker_pool::{HEALED, ProcessSpec, WorkerPool};
-use crate::conformance::testee::Language;
+use super::worker_pool::{HEALED, WorkerPool};
 use crate::error::Error;
 
 /// Completions before the fault begins.
@@ -38,6 +39,9 @@ pub(super) async fn play(
 ) -> Result<Report, Error> {
     if fault.inject_jobs.is_some() {
         return jobs::play::play(fault, engine, terms).await;
+    }
+    if fault.ends {
+        return ends::play(fault, engine, terms).await;
     }
     if let Some(breaks) = fault.ticks {
         return ticks::play(fault, breaks, engine, terms).await;
@@ -135,21 +139,6 @@ pub(super) async fn play(
     }
     (report.times, report.extended) = (times, usize::from(is_extended));
     Ok(report)
-}
-
-/// One process for each language, or as many as the fault wants, in all languages by turns. Some of them time out early, so that unknown outcomes occur.
-fn specs(fault: &Fault, place: &Place, terms: &Terms, rng: &mut SeededRng) -> Vec<ProcessSpec> {
-    let environment: Vec<_> = place.clock.iter().flat_map(|clock| clock.environment()).collect();
-    let spec = |language: &Language| {
-        let timeout_ms = rng.pick(fault.timeouts_ms);
-        ProcessSpec {
-            language: language.clone(),
-            url: format!("{}timeout_ms={timeout_ms}", place.url()),
-            environment: environment.clone(),
-        }
-    };
-    let processes = if fault.processes > 0 { fault.processes } else { terms.languages.len() };
-    terms.languages.iter().cycle().take(processes).map(spec).collect()
 }
 
 /// A process may grow while it works, but not with each fault.

@@ -176,9 +176,19 @@ pub(super) fn outcome_of(told: &Told, i: usize) -> Outcome {
 }
 
 /// Sends a process an operation on the queue.
-pub(super) async fn ask(process: &Testee, recorder: &Recorder, mut request: Value) -> Told {
+pub(super) async fn ask(process: &Testee, recorder: &Recorder, request: Value) -> Told {
+    ask_in(process, recorder, QUEUE, request).await
+}
+
+/// Sends a process an operation on the queue of this name.
+pub(super) async fn ask_in(
+    process: &Testee,
+    recorder: &Recorder,
+    queue: &str,
+    mut request: Value,
+) -> Told {
     request["client"] = CLIENT.into();
-    request["queue"] = QUEUE.into();
+    request["queue"] = queue.into();
     let pending = process.ask(request.clone()).await.ok()?;
     match timeout(PATIENCE, pending.until_ended()).await {
         Ok(told) => told,
