@@ -29,6 +29,7 @@ mod settle;
 mod specs;
 mod terms;
 mod ticks;
+mod warm;
 mod work;
 mod worker;
 mod worker_pool;

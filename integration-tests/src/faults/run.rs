@@ -1,7 +1,7 @@
 //! One fault on one engine: load, break, heal, drain, check.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::task::{JoinHandle, block_in_place};
 
@@ -20,8 +20,9 @@ use super::rng::SeededRng;
 use super::specs::specs;
 use super::terms::{Report, Terms};
 use super::ticks;
+use super::warm::until_warm;
 use super::work::work;
-use super::worker_pool::{HEALED, WorkerPool};
+use super::worker_pool::WorkerPool;
 use crate::error::Error;
 
 /// Completions before the fault begins.
@@ -83,13 +84,7 @@ pub(super) async fn play(
             workers.push(tokio::spawn(work(load.clone(), worker_slot.clone(), name, rng)));
         }
     }
-    let end = Instant::now() + HEALED;
-    while load.completed() < WARM {
-        if Instant::now() >= end {
-            return Err("nothing was completed before anything was broken".into());
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until_warm(|| load.completed(), WARM).await?;
     let held: Vec<_> = pool.worker_slots.iter().map(|worker_slot| worker_slot.holds()).collect();
     let (until, rng) = (Instant::now() + terms.time, rng("fault"));
     let mut context = FaultContext {

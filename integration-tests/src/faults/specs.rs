@@ -7,7 +7,8 @@ use super::terms::Terms;
 use super::worker_pool::ProcessSpec;
 use crate::conformance::testee::Language;
 
-/// One process for each language, or as many as the fault wants, in all languages by turns. Some of them time out early, so that unknown outcomes occur.
+/// One process for each language, or as many as the fault wants, in all languages by turns. Some of them time out
+/// early, so that unknown outcomes occur.
 pub(super) fn specs(
     fault: &Fault,
     place: &Place,

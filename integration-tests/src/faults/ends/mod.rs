@@ -10,7 +10,7 @@ mod rest;
 mod tests;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::task::block_in_place;
 
@@ -23,7 +23,8 @@ use super::recorder::Recorder;
 use super::rng::SeededRng;
 use super::specs::specs;
 use super::terms::{Report, Terms};
-use super::worker_pool::{HEALED, WorkerPool};
+use super::warm::until_warm;
+use super::worker_pool::WorkerPool;
 use crate::error::Error;
 
 /// Completions before anything is broken.
@@ -61,7 +62,7 @@ pub(super) async fn play(
         let rng = rng(&format!("{} groups", slot.name));
         makers.push(tokio::spawn(load.clone().group(slot, members, rng)));
     }
-    warm(&load).await?;
+    until_warm(|| load.completed(), WARM).await?;
     let idle = Rates { of_queue: false, of_keys: false };
     let calls = Calls::new(recorder.clone(), fault.mix, None, idle, 0);
     let mut context = FaultContext {
@@ -110,16 +111,4 @@ pub(super) async fn play(
     };
     let (completes, unknown) = (load.completed().try_into()?, load.unknown().try_into()?);
     Ok(Report { adds, leases, completes, unknown, times, faults, ..Report::default() })
-}
-
-/// Waits until the processes work.
-async fn warm(load: &Load) -> Result<(), Error> {
-    let end = Instant::now() + HEALED;
-    while load.completed() < WARM {
-        if Instant::now() >= end {
-            return Err("nothing was completed before anything was broken".into());
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    Ok(())
 }

@@ -18,6 +18,7 @@ use super::jobs::control::Control;
 use super::place::Place;
 use super::rng::SeededRng;
 use super::terms::{Report, Terms};
+use super::warm::until_warm;
 use super::worker_pool::HEALED;
 use crate::error::Error;
 
@@ -49,7 +50,7 @@ pub(super) async fn play(
     for _ in 0..PROCESSES {
         crew.add().await?;
     }
-    warm(&crew).await?;
+    until_warm(|| crew.seen().completes(), WARM).await?;
     let until = Instant::now() + terms.time;
     let mut times = 0;
     while times == 0 || Instant::now() < until {
@@ -78,18 +79,6 @@ pub(super) async fn play(
     faults.extend(check(&ticked));
     let adds = usize::try_from(added)?;
     Ok(Report { adds, leases, completes, times, faults, ..Report::default() })
-}
-
-/// Waits until the processes work.
-async fn warm(crew: &Crew) -> Result<(), Error> {
-    let end = Instant::now() + HEALED;
-    while crew.seen().completes() < WARM {
-        if Instant::now() >= end {
-            return Err("nothing was completed before anything was broken".into());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
 }
 
 /// When the next tick is.
