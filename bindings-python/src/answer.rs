@@ -8,9 +8,9 @@ use leaseq::{
 };
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PyTuple, PyType};
 
+use crate::class::class;
 use crate::convert::{id_text, state_member};
 use crate::error::exception;
 use crate::rule_parts::rule_parts;
@@ -56,10 +56,9 @@ pub(crate) enum Answer {
 }
 
 macro_rules! value {
-    ($py:expr, $name:literal) => {{
-        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        CLASS.import($py, "leaseq._values", $name)
-    }};
+    ($py:expr, $name:literal) => {
+        class!($py, "leaseq._values", $name)
+    };
 }
 
 /// 9999-12-31, in seconds since 1970.

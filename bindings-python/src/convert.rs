@@ -9,12 +9,11 @@ use leaseq::{Fsync, State};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDateTime, PyDelta, PyFloat, PyInt, PyMemoryView, PyString,
-    PyType,
 };
 
+use crate::class::class;
 use crate::error::{exception, invalid};
 
 /// After so many elements of an iterable, signals are handled and other threads may run.
@@ -223,6 +222,5 @@ pub(crate) fn state(value: &Bound<'_, PyAny>) -> PyResult<State> {
 
 /// The state as the member of the enumeration.
 pub(crate) fn state_member<'py>(py: Python<'py>, state: State) -> PyResult<Bound<'py, PyAny>> {
-    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-    CLASS.import(py, "leaseq._values", "State")?.call1((state.as_str(),))
+    class!(py, "leaseq._values", "State")?.call1((state.as_str(),))
 }

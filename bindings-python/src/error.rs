@@ -3,26 +3,23 @@
 use leaseq::{Error, ErrorKind};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
-const MODULE: &str = "leaseq.exceptions";
+use crate::class::class;
 
-macro_rules! class {
-    ($py:expr, $name:literal) => {{
-        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        CLASS.import($py, MODULE, $name)
-    }};
+macro_rules! error {
+    ($py:expr, $name:literal) => {
+        class!($py, "leaseq.exceptions", $name)
+    };
 }
 
 pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error.kind() {
-        ErrorKind::Invalid => class!(py, "InvalidError"),
-        ErrorKind::LeaseLost => class!(py, "LeaseLostError"),
-        ErrorKind::Unavailable => class!(py, "UnavailableError"),
-        ErrorKind::Incompatible => class!(py, "IncompatibleError"),
-        ErrorKind::Closed => class!(py, "ClosedError"),
-        _ => class!(py, "InternalError"),
+        ErrorKind::Invalid => error!(py, "InvalidError"),
+        ErrorKind::LeaseLost => error!(py, "LeaseLostError"),
+        ErrorKind::Unavailable => error!(py, "UnavailableError"),
+        ErrorKind::Incompatible => error!(py, "IncompatibleError"),
+        ErrorKind::Closed => error!(py, "ClosedError"),
+        _ => error!(py, "InternalError"),
     };
     let message = error.to_string();
     match class {
@@ -35,7 +32,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
 }
 
 pub(crate) fn invalid(py: Python<'_>, message: impl std::fmt::Display) -> PyErr {
-    match class!(py, "InvalidError") {
+    match error!(py, "InvalidError") {
         Ok(class) => PyErr::from_type(class.clone(), (message.to_string(),)),
         Err(error) => error,
     }
@@ -43,14 +40,14 @@ pub(crate) fn invalid(py: Python<'_>, message: impl std::fmt::Display) -> PyErr 
 
 /// For a defect of the library, or an interpreter that is ending.
 pub(crate) fn internal(py: Python<'_>, message: &'static str) -> PyErr {
-    match class!(py, "InternalError") {
+    match error!(py, "InternalError") {
         Ok(class) => PyErr::from_type(class.clone(), (message,)),
         Err(_) => PyRuntimeError::new_err(message),
     }
 }
 
 pub(crate) fn is_leaseq_error(py: Python<'_>, error: &PyErr) -> bool {
-    class!(py, "LeaseqError").is_ok_and(|class| error.is_instance(py, class))
+    error!(py, "LeaseqError").is_ok_and(|class| error.is_instance(py, class))
 }
 
 /// Why a call failed: an error of the core, or of Python, as when the handler of a signal raises.

@@ -2,24 +2,19 @@
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyType};
+use pyo3::types::PyString;
 
+use crate::class::class;
 use crate::convert;
 use crate::error::exception;
 
-macro_rules! class {
-    ($py:expr, $name:literal) => {{
-        static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        CLASS.import($py, "leaseq._groups", $name)
-    }};
-}
-pub(crate) use class;
+/// Where its classes are.
+pub(crate) const MODULE: &str = "leaseq._groups";
 
 /// Reads a `leaseq.Group`.
 pub(crate) fn read(value: &Bound<'_, PyAny>) -> PyResult<leaseq::Group> {
     let py = value.py();
-    if !value.is_instance(class!(py, "Group")?)? {
+    if !value.is_instance(class!(py, MODULE, "Group")?)? {
         return Err(convert::wrong_type("a group", "a Group", value));
     }
     let text = |name, what| {

@@ -3,25 +3,24 @@
 use leaseq::options::MAX_PLACES;
 use leaseq::{GroupInfo, NewGroup, PlaceState};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 use crate::answer::{Answer, expressible};
+use crate::class::class;
 use crate::convert;
-use crate::group::{self, class};
+use crate::group::{self, MODULE};
 use crate::item::follow_up;
 use crate::queue::{Caller, Queue, Reply};
 
 fn group_value<'py>(py: Python<'py>, group: &leaseq::Group) -> PyResult<Bound<'py, PyAny>> {
     let id = convert::id_text(py, group.id())?;
-    class!(py, "Group")?.call1((group.queue(), id, group.generation()))
+    class!(py, MODULE, "Group")?.call1((group.queue(), id, group.generation()))
 }
 
 fn info_value<'py>(py: Python<'py>, info: &GroupInfo) -> PyResult<Bound<'py, PyAny>> {
     let group = group_value(py, &info.group)?;
     let changed_at = expressible(info.changed);
     let fields = (group, info.places, info.ended, info.completed, info.has_ended, changed_at);
-    class!(py, "GroupInfo")?.call1(fields)
+    class!(py, MODULE, "GroupInfo")?.call1(fields)
 }
 
 fn place_value(py: Python<'_>, state: PlaceState) -> PyResult<Bound<'_, PyAny>> {
@@ -30,7 +29,7 @@ fn place_value(py: Python<'_>, state: PlaceState) -> PyResult<Bound<'_, PyAny>> 
         PlaceState::Ended => "ended",
         PlaceState::Completed => "completed",
     };
-    class!(py, "PlaceState")?.call1((name,))
+    class!(py, MODULE, "PlaceState")?.call1((name,))
 }
 
 #[pymethods]

@@ -12,6 +12,7 @@ mod call;
 mod call_batch;
 mod cancellation;
 mod change;
+mod class;
 mod client;
 mod complete_args;
 mod convert;

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use leaseq::blocking::{self, ProcessBound};
 use leaseq::{Hold, LeaseOptions, Result, WorkQueue};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
 
 use crate::answer::{Answer, Flavor};
+use crate::class::class;
 use crate::lease::LeaseInit;
 
 /// Leases that no caller has yet. When they are dropped they are given back.
@@ -75,11 +74,9 @@ impl UnclaimedLeases {
     }
 
     fn claim<'py>(mut self, py: Python<'py>, flavor: Flavor) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        static BLOCKING: PyOnceLock<Py<PyType>> = PyOnceLock::new();
-        static ASYNCIO: PyOnceLock<Py<PyType>> = PyOnceLock::new();
         let class = match flavor {
-            Flavor::Blocking => BLOCKING.import(py, "leaseq._only_blocking", "Lease")?,
-            Flavor::Asyncio => ASYNCIO.import(py, "leaseq._only_asyncio", "Lease")?,
+            Flavor::Blocking => class!(py, "leaseq._only_blocking", "Lease")?,
+            Flavor::Asyncio => class!(py, "leaseq._only_asyncio", "Lease")?,
         };
         let leases = std::mem::take(&mut self.leases);
         // Each goes back if one of them cannot be made.
