@@ -135,8 +135,8 @@ impl Lease {
     }
 
     /// For how long the item was ready before it was leased, in whole milliseconds of the server's clock: since it was
-    /// added, revised, requeued or due, or came back because a lease has failed or expired. An item that is released without a delay goes on
-    /// waiting. The time in which it was held because of its key counts.
+    /// added, revised, requeued or due, or came back because a lease has failed or expired. An item that is released
+    /// without a delay goes on waiting. The time in which it was held because of its key counts.
     pub fn waited(&self) -> Duration {
         let item = &self.item;
         let leased_at = from_ms(item.deadline_ms.saturating_sub(item.duration_ms));

@@ -101,7 +101,7 @@ pub(super) struct State {
     /// The names of its queues.
     pub(super) queues: Vec<String>,
     pub(super) measurements: Measurements,
-    /// How often it had.
+    /// How often it was throttled.
     pub(super) throttles: u64,
     /// The jobs of handlers that still run were settled.
     pub(super) gave_up: bool,
