@@ -214,3 +214,30 @@ impl Shared {
         changed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use leaseq::WorkersOptions;
+
+    use super::*;
+    use crate::{JobOptions, QueueOptions};
+
+    #[tokio::test]
+    async fn beats_say_whether_the_worker_is_throttled() {
+        let client = Client::connect("memory:").await.unwrap();
+        let mut options = WorkerOptions::new();
+        options.queues = vec![QueueOptions::new("q")];
+        options.jobs = HashMap::from([("job".to_owned(), JobOptions::new())]);
+        let shared = Shared::new(options, 1).unwrap();
+        let mut beats = Beats::new(&client, &shared);
+        for throttled in [false, true, false] {
+            shared.set_throttled(throttled);
+            beats.beat().await;
+            let listed = client.workers(WorkersOptions::new()).await.unwrap().workers;
+            let said: Vec<_> = listed.iter().map(|worker| worker.beat.throttled).collect();
+            assert_eq!(said, [throttled]);
+        }
+    }
+}

@@ -118,3 +118,70 @@ async fn watch_report(shared: Arc<Shared>, running: Arc<Running>) {
         () = running.ended() => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+    use std::time::Duration;
+
+    use leaseq::{Client, Item};
+
+    use super::*;
+    use crate::worker_core::state::Phase;
+    use crate::worker_core::{JobStart, QueueOptions, WorkerCore, WorkerOptions};
+    use crate::{Finish, JobOptions};
+
+    async fn soon<T>(future: impl Future<Output = T>) -> T {
+        tokio::time::timeout(Duration::from_secs(20), future).await.expect("it happens in time")
+    }
+
+    /// Does what is due at this time, which may be far away.
+    fn pass(shared: &Arc<Shared>, now: Instant) {
+        while let Some((due, _)) = take_due(shared, now).filter(|(due, _)| !due.is_empty()) {
+            due.iter().for_each(|running| act(shared, running, now));
+        }
+    }
+
+    #[tokio::test]
+    async fn one_handler_that_hangs_for_ten_minutes_ends_the_worker() {
+        let client = Client::connect("memory:").await.unwrap();
+        let queue = client.queue("q").unwrap();
+        let job = || Item::new(r#"{"v":1,"job":"job","args":{}}"#);
+        queue.add_item(job()).await.unwrap();
+        let mut options = WorkerOptions::new();
+        options.queues = vec![QueueOptions::new("q")];
+        options.jobs = HashMap::from([("job".to_owned(), JobOptions::new())]);
+        // Half of them would end it at once.
+        options.slots = 4;
+        let kill_after = options.kill_after;
+        let core = WorkerCore::start(&client, options).unwrap();
+        let JobStart::Start(task) = soon(core.next()).await else { panic!("it ends") };
+        let shared = core.shared();
+        let running = shared.tasks().remove(0);
+        let phase_at = |now| {
+            pass(shared, now);
+            let state = shared.lock();
+            (state.phase, state.hung)
+        };
+        let (timeout, ms) = (task.soft_deadline(), Duration::from_millis(1));
+        assert_eq!(phase_at(timeout - ms), (Phase::Leasing, 0));
+        assert_eq!(task.cancel_reason(), None);
+        assert_eq!(phase_at(timeout), (Phase::Leasing, 0));
+        assert_eq!(task.cancel_reason(), Some(Reason::Timeout));
+        assert!(!running.is_killed());
+        let killed = timeout + kill_after;
+        assert_eq!(phase_at(killed), (Phase::Leasing, 0));
+        assert!(running.is_killed());
+        assert_eq!(phase_at(killed + Duration::from_secs(1)), (Phase::Leasing, 1));
+        let ten_minutes = killed + Duration::from_secs(600);
+        assert_eq!(phase_at(ten_minutes - ms), (Phase::Leasing, 1));
+        assert_eq!(phase_at(ten_minutes).0, Phase::Draining);
+        // Nothing more starts, and a supervisor sees why.
+        queue.add_item(job()).await.unwrap();
+        soon(core.finish(&task, Finish::Cancelled)).await.unwrap();
+        assert!(matches!(soon(core.next()).await, JobStart::Drained));
+        let exit = core.exit();
+        assert_eq!((exit.reason, exit.status(), exit.started), (ExitReason::Hung, 1, 1));
+        assert_eq!(queue.counts().await.unwrap().ready, 1);
+    }
+}
