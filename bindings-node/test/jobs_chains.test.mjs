@@ -75,6 +75,110 @@ onEachEngine('chains', (place) => {
     )
   })
 
+  test('jobs follow a group whose members have succeeded', async () => {
+    const jobs = queued()
+    const { group, jobs: added } = await jobs.enqueueGroup(
+      place.client,
+      'g',
+      [
+        ['sum', { n: 1 }],
+        ['other', { n: 2, k: 'x' }, { id: 'own' }],
+        ['sum', { n: 3 }],
+      ],
+      {
+        then: [
+          ['other', { n: 10, k: 'x' }, { id: 'tenth' }],
+          ['sum', { n: 11 }],
+        ],
+        onFailure: [['sum', { n: 99 }]],
+        onEnd: [['sum', { n: 12 }]],
+      },
+    )
+    assert.deepEqual(
+      added.map(({ id, queue, added }) => [id, queue, added]),
+      [
+        ['g/0', jobs.queueOf('sum'), true],
+        ['own', jobs.queueOf('other'), true],
+        ['g/2', jobs.queueOf('sum'), true],
+      ],
+    )
+    assert.deepEqual([group.queue, group.id], [jobs.queueOf('sum'), 'g'])
+    assert.deepEqual(
+      (await run(jobs)).map(([n, previous, previousId]) => [n, previous, previousId]),
+      [
+        [1, undefined, undefined],
+        [2, undefined, undefined],
+        [3, undefined, undefined],
+        [10, undefined, 'g'],
+        [11, 10, 'tenth'],
+        [12, undefined, 'g'],
+      ],
+    )
+    const failing = [
+      ['sum', { n: 1 }],
+      ['sum', { n: 2, fails: true }],
+    ]
+    const ends = { onSuccess: [['sum', { n: 99 }]], onFailure: [['sum', { n: 3 }]] }
+    await jobs.enqueueGroup(place.client, 'failing', failing, ends)
+    assert.deepEqual(
+      (await run(jobs)).map(([n, , previousId]) => [n, previousId]),
+      [
+        [1, undefined],
+        [3, 'failing'],
+      ],
+    )
+  })
+
+  test('a group is added again after a crash', async () => {
+    const jobs = defineJobs({ add: job() }, { queue: `chains-${number++}` })
+    const queue = place.client.queue(jobs.queueOf('add'))
+    const seen = []
+    const work = async () => {
+      const w = worker(place.client, jobs, { add: ({ args }) => void seen.push(args.n) })
+      for (let idle = 0; idle < 3;) idle = (await w.runUntilIdle()).started > 0 ? 0 : idle + 1
+      return seen.splice(0).sort()
+    }
+    // The program dies after it has added one of the members, which then ends.
+    const item = await jobs.item('add', { n: 3 })
+    const group = await queue.createGroup('g', { followUps: [{ on: 'completed', item }] })
+    const first = { id: 'g/0', group, place: 0 }
+    assert.ok((await jobs.enqueue(place.client, 'add', { n: 1 }, first)).added)
+    assert.deepEqual(await work(), [1])
+    const members = [
+      ['add', { n: 1 }],
+      ['add', { n: 2 }],
+    ]
+    for (const [added, ran] of [
+      [
+        [false, true],
+        [2, 3],
+      ],
+      [[false, false], []],
+    ]) {
+      const again = await jobs.enqueueGroup(place.client, 'g', members, {
+        then: [['add', { n: 3 }]],
+      })
+      assert.deepEqual(again.group, group)
+      assert.deepEqual(
+        again.jobs.map((ref) => ref.added),
+        added,
+      )
+      assert.deepEqual(await work(), ran)
+    }
+    for (const [wrong, options, says] of [
+      [[], {}, /0 jobs, not between 1 and 100000/],
+      [[...members, ...members], {}, /another number of jobs/],
+      [members, { nonsense: 1 }, /no option "nonsense"/],
+      [members, { then: [['none', {}]] }, /there is no job "none"/],
+      [members, { onEnd: 3 }, /onEnd: 3 is not a list/],
+      [[['add', { n: NaN }]], {}, /NaN/],
+    ]) {
+      const error = await errorOf(jobs.enqueueGroup(place.client, 'g', wrong, options))
+      assert.equal(error.code, 'INVALID', says)
+      assert.match(error.message, says)
+    }
+  })
+
   test('middleware sees all jobs of a chain', async () => {
     const names = []
     const trace = async (added, next) => {
@@ -98,11 +202,21 @@ onEachEngine('chains', (place) => {
         [3, true],
       ],
     ])
+    names.length = 0
+    await jobs.enqueueGroup(place.client, 'g', [['sum', { n: 4 }]], { then: [['sum', { n: 5 }]] })
+    assert.deepEqual(names, [
+      [
+        [4, false],
+        [5, false],
+      ],
+    ])
     assert.deepEqual(
       (await run(jobs)).map(([n, , , trace]) => [n, trace]),
       [
         [1, 't'],
         [2, 't'],
+        [4, 't'],
+        [5, 't'],
       ],
     )
   })

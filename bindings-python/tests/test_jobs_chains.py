@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pytest
@@ -74,6 +75,107 @@ def test_a_job_follows_a_group_of_jobs(url):
             jobs.enqueue(client, load.new(1).then(members[0]))
         with pytest.raises(leaseq.InvalidError, match="a group without a place"):
             load.using(group=group).enqueue(client, 1)
+
+
+def test_jobs_follow_a_group_in_one_call(url):
+    jobs, seen = chained()
+    load, report, last = types(jobs).values()
+    with leaseq.connect(url) as client:
+
+        def run():
+            Worker(client, jobs, queues=["one", "two"], threads=1).run_until_idle()
+            found, seen[:] = seen[:], []
+            return sorted(found, key=str)
+
+        members = [load.new(1), report.using(id=b"own").new("ada"), load.new(3)]
+        then = [report.using(id="told").new("bob"), last.new()]
+        never = [report.new("never")]
+        end = [report.new("end")]
+        added = jobs.enqueue_group(client, "g", members, then=then, on_failure=never, on_end=end)
+        assert [(ref.id, ref.queue, ref.added) for ref in added.jobs] == [
+            ("g/0", "one", True),
+            ("own", "two", True),
+            ("g/2", "one", True),
+        ]
+        assert (added.group.queue, added.group.id) == ("one", "g")
+        assert run() == [
+            ("ada", None, None, 1),
+            ("bob", "g", None, 1),
+            ("end", "g", None, 1),
+            ("last", "told bob", "told bob"),
+        ]
+        fails = [load.new(1), load.using(max_attempts=1).new(-1)]
+        jobs.enqueue_group(
+            client, "fails", fails, queue="two", on_success=never, on_failure=[report.new("sees")]
+        )
+        assert run() == [("sees", "fails", None, 1)]
+
+
+def test_a_group_is_added_again_after_a_crash(url):
+    jobs, seen = chained()
+    _, report, _ = types(jobs).values()
+    with leaseq.connect(url) as client:
+        queue = client.queue("two")
+
+        def run():
+            Worker(client, jobs, queues=["two"], threads=1).run_until_idle()
+            found, seen[:] = [each[0] for each in seen], []
+            return sorted(found)
+
+        # The program dies after it has added one of the members, which then ends.
+        group = queue.create_group("g", [leaseq.FollowUp("completed", report.new("sum").item())])
+        assert report.using(id="g/0", group=group, place=0).enqueue(client, "a").added
+        assert run() == ["a"]
+        members = [report.new("a"), report.new("b")]
+        for added, ran in [([False, True], ["b", "sum"]), ([False, False], [])]:
+            again = jobs.enqueue_group(client, "g", members, then=[report.new("sum")])
+            assert again.group == group
+            assert [(ref.id, ref.added) for ref in again.jobs] == [
+                ("g/0", added[0]),
+                ("g/1", added[1]),
+            ]
+            assert run() == ran
+        with pytest.raises(leaseq.InvalidError, match="another number of jobs"):
+            jobs.enqueue_group(client, "g", members * 2)
+        with pytest.raises(leaseq.InvalidError, match="0 jobs, not between 1 and 100000"):
+            jobs.enqueue_group(client, "g", [])
+        with pytest.raises(leaseq.InvalidError, match="NaN"):
+            jobs.enqueue_group(client, "new", [jobs.named("n").new(value=float("nan"))])
+        assert client.queue("default").group("new") is None
+
+
+def test_a_group_of_jobs_with_asyncio(url):
+    jobs, seen = chained()
+    load, report, _ = types(jobs).values()
+
+    async def main():
+        async with await leaseq.asyncio.connect(url) as client:
+            names: list[list[str]] = []
+
+            @jobs.around_enqueue
+            @contextmanager
+            def trace(added):
+                names.append([job.name for job in added])
+                yield
+
+            members = [load.new(1), load.new(2)]
+            added = await jobs.aenqueue_group(client, "g", members, then=[report.new("ada")])
+            assert names == [["load", "load", "report"]]
+            await AsyncWorker(client, jobs, queues=["one", "two"]).run_until_idle()
+            assert [await ref.info() for ref in added.jobs] == [None, None]
+            assert seen == [("ada", "g", None, 1)]
+            again = await jobs.aenqueue_group(client, "g", members)
+            assert [ref.added for ref in again.jobs] == [False, False]
+            with pytest.raises(leaseq.InvalidError, match="another number of jobs"):
+                await jobs.aenqueue_group(client, "g", members[:1])
+
+    asyncio.run(main())
+    with (
+        inline(jobs),
+        leaseq.connect("memory:") as client,
+        pytest.raises(leaseq.InvalidError, match="do not run inline"),
+    ):
+        jobs.enqueue_group(client, "g", [load.new(1)])
 
 
 def test_a_failure_and_an_end_are_followed_too(url):

@@ -60,7 +60,9 @@ pub use error::{JobError, Policy};
 pub use job::{DEFAULT_TIMEOUT, Job, JobOptions};
 #[cfg(feature = "opentelemetry")]
 pub use otel::OpenTelemetry;
-pub use producer::{EnqueueMiddleware, EnqueueNext, JobRef, NewJob, Producer, ResultError};
+pub use producer::{
+    EnqueueMiddleware, EnqueueNext, JobGroup, JobGroupRef, JobRef, NewJob, Producer, ResultError,
+};
 pub use retry::{Retry, RetryRules};
 #[cfg(feature = "webhook")]
 pub use webhook::{Webhook, WebhookSender};

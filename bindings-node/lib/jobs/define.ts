@@ -1,10 +1,11 @@
 // Names and types of jobs, and adding them.
 import type { Client } from '../client'
-import { known } from '../check'
+import { known, text } from '../check'
 import { invalid } from '../errors'
 import type { CallOptions, Item, ItemOptions } from '../types'
 import { writeJson } from './json'
 import { JobRef } from './ref'
+import { addGroup, type EnqueuedGroup, GROUP } from './job_group'
 import { chainsOf, ENQUEUE, type FollowUpJob, Prepared } from './prepared'
 import type { Retry } from './retry'
 import type { Handlers } from './worker'
@@ -30,12 +31,34 @@ export interface JobOptions<Args = unknown> {
   expiresInMs?: number | undefined
 }
 
+/** What is added when a job or a group has ended. */
+export interface ChainOptions<T extends JobTable = any> {
+  /** A chain: each is added when the one before it has succeeded, the first one after this. */
+  then?: readonly Enqueued<T>[] | undefined
+  /** These are added when this has succeeded. They get the result of a job as `previous`. */
+  onSuccess?: readonly Enqueued<T>[] | undefined
+  /** These are added when this is dead; of a group, when all have ended and one has not succeeded. */
+  onFailure?: readonly Enqueued<T>[] | undefined
+  /** These are added when this has ended in any way. */
+  onEnd?: readonly Enqueued<T>[] | undefined
+}
+
+/** Options of a group. Up to 16 jobs follow it, which get its id as `previousId`. */
+export interface EnqueueGroupOptions<T extends JobTable = any>
+  extends ChainOptions<T>, CallOptions {
+  /** The queue that has the group. Default: that of its first job. */
+  queue?: string | undefined
+}
+
 /**
  * Options of one job, which take precedence: those of items, and these. With the options of chains, a job has up
  * to 16 others, up to 16 levels deep, of any queues, 64 KiB in total; each is added exactly once.
  */
 export interface EnqueueOptions<T extends JobTable = any>
-  extends Omit<ItemOptions, 'id' | 'unique' | 'key' | 'queue' | 'followUps'>, CallOptions {
+  extends
+    Omit<ItemOptions, 'id' | 'unique' | 'key' | 'queue' | 'followUps'>,
+    ChainOptions<T>,
+    CallOptions {
   id?: string | undefined
   unique?: string | undefined
   key?: string | undefined
@@ -46,14 +69,6 @@ export interface EnqueueOptions<T extends JobTable = any>
   retry?: Retry | undefined
   /** Texts for handlers and middleware, such as a `traceparent`. */
   meta?: Record<string, string> | undefined
-  /** A chain: each is added when the one before it has succeeded, the first one after this job. */
-  then?: readonly Enqueued<T>[] | undefined
-  /** These are added when this job has succeeded. They get its result as `previous`. */
-  onSuccess?: readonly Enqueued<T>[] | undefined
-  /** These are added when this job is dead. */
-  onFailure?: readonly Enqueued<T>[] | undefined
-  /** These are added when this job has ended in any way. */
-  onEnd?: readonly Enqueued<T>[] | undefined
 }
 
 /** What is known about a job: `job` makes it. The parameters are types only. */
@@ -191,6 +206,46 @@ export class Jobs<T extends JobTable> {
     return this.#add(client, await Promise.all(all), signal)
   }
 
+  /**
+   * Adds a group of 1 to 100,000 jobs, with what follows when all of them have ended, each exactly once. A job without
+   * an id of its own gets that of the group with `/` and its place, counted from 0.
+   *
+   * May be repeated after an error, or after the program was killed: what was added before stays, and a
+   * member that has ended is not added again. Until all of this is done, nothing follows the group; if
+   * nobody completes it, it is forgotten a day after its last change. A job that is not added, because another one
+   * has its id or its unique key, never ends for the group. `INVALID` also for a group that was added with
+   * another number of jobs.
+   */
+  async enqueueGroup(
+    client: Client,
+    id: string,
+    jobs: Iterable<Enqueued<T>>,
+    options: EnqueueGroupOptions<T> = {},
+  ): Promise<EnqueuedGroup> {
+    const what = `group ${text('id', id)}`
+    const given = known(options, what, GROUP)
+    if (this.runsInline !== undefined) throw invalid(`${what}: groups do not run inline`)
+    const members = await Promise.all(
+      Array.from(jobs, ([name, args, own], place) =>
+        this.#prepare(name, args, { ...own, id: own?.id ?? `${id}/${place}` }),
+      ),
+    )
+    const followUps = await this.#following(what, given, 0)
+    const { signal } = given
+    const queue = client.queue(given.queue ?? members[0]?.queue ?? this.#queue)
+    let added: EnqueuedGroup | undefined
+    const all = [...members, ...followUps.map(([, job]) => job)]
+    await this.#around(all, async () => {
+      const add = (some: Prepared[], items: Item[]): Promise<JobRef[]> =>
+        this.#addItems(client, some, items, signal)
+      const ref = ({ name, queue, id }: Prepared): JobRef =>
+        new JobRef(name, client.queue(queue), id, false, this.#type(name).result)
+      added = await addGroup({ queue, id, members, followUps, signal, add, ref })
+    })
+    if (added === undefined) throw invalid(`${what}: a middleware has not added it`)
+    return added
+  }
+
   /** The item of a job, for schedules and for programs that add it themselves. */
   async item<N extends keyof T & string>(
     name: N,
@@ -230,50 +285,66 @@ export class Jobs<T extends JobTable> {
     } catch (error) {
       throw mismatch(`job ${name}: the arguments do not fit`, error)
     }
-    const followUps = await Promise.all(
-      chainsOf(name, given, level + 1).map(
+    const followUps = await this.#following(`job ${name}`, given, level)
+    const queue = given.queue ?? this.queueOf(name)
+    return new Prepared(name, queue, args, json, type, given, followUps)
+  }
+
+  /** What follows something that is so deep in a chain. */
+  #following(what: string, given: ChainOptions, level: number): Promise<FollowUpJob[]> {
+    return Promise.all(
+      chainsOf(what, given, level + 1).map(
         async ([on, [next, args, its]]): Promise<FollowUpJob> => [
           on,
           await this.#prepare(next, args, its ?? {}, level + 1),
         ],
       ),
     )
-    const queue = given.queue ?? this.queueOf(name)
-    return new Prepared(name, queue, args, json, type, given, followUps)
   }
 
   async #add(client: Client, jobs: Prepared[], signal?: AbortSignal): Promise<JobRef[]> {
-    const refs: JobRef[] = []
-    const add = async (): Promise<void> => {
+    let refs: JobRef[] = []
+    await this.#around(jobs, async () => {
       // All of them first: if any is invalid, none is added.
       const items = jobs.map((one) => one.item())
-      if (this.runsInline !== undefined) {
-        refs.push(...(await this.runsInline(jobs)))
-        return
-      }
-      const queues = [...new Set(jobs.map(({ queue }) => queue))]
-      await Promise.all(
-        queues.map(async (name) => {
-          const queue = client.queue(name)
-          const places = [...jobs.keys()].filter((place) => jobs[place]!.queue === name)
-          const some = places.map((place) => items[place]!)
-          const alone = some.length === 1
-          const added = alone
-            ? [await queue.addItem(some[0]!, { signal })]
-            : await queue.addItems(some, { signal })
-          places.forEach((place, i) => {
-            const { name, id } = jobs[place]!
-            refs[place] = new JobRef(name, queue, id, added[i]!, this.types[name]!.result)
-          })
-        }),
-      )
-    }
+      refs = await (this.runsInline?.(jobs) ?? this.#addItems(client, jobs, items, signal))
+    })
+    return refs
+  }
+
+  /** Adds something with the middleware around it, which sees these jobs and those of their chains. */
+  async #around(jobs: Prepared[], add: () => Promise<void>): Promise<void> {
     const all = this.#middleware.length > 0 ? jobs.flatMap((one) => one.all()) : jobs
     const around = this.#middleware.reduceRight<() => Promise<void>>(
       (next, one) => () => one(all, next),
       add,
     )
     await around()
+  }
+
+  async #addItems(
+    client: Client,
+    jobs: Prepared[],
+    items: Item[],
+    signal: AbortSignal | undefined,
+  ): Promise<JobRef[]> {
+    const refs: JobRef[] = []
+    const queues = [...new Set(jobs.map(({ queue }) => queue))]
+    await Promise.all(
+      queues.map(async (name) => {
+        const queue = client.queue(name)
+        const places = [...jobs.keys()].filter((place) => jobs[place]!.queue === name)
+        const some = places.map((place) => items[place]!)
+        const alone = some.length === 1
+        const added = alone
+          ? [await queue.addItem(some[0]!, { signal })]
+          : await queue.addItems(some, { signal })
+        places.forEach((place, i) => {
+          const { name, id } = jobs[place]!
+          refs[place] = new JobRef(name, queue, id, added[i]!, this.types[name]!.result)
+        })
+      }),
+    )
     return refs
   }
 }

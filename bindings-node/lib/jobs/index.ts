@@ -22,6 +22,7 @@ export {
   type ArgsOut,
   defineJobs,
   type Enqueued,
+  type EnqueueGroupOptions,
   type EnqueueMiddleware,
   type EnqueueOptions,
   job,
@@ -35,6 +36,7 @@ export {
   type Returned,
   type ValueOf,
 } from './define'
+export type { EnqueuedGroup } from './job_group'
 export { ChildWorker } from './child_worker'
 export { ThreadWorker } from './thread_worker'
 export type {

@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { jobData } from '../../native.js'
 import { list, optionalNumber, text } from '../check'
 import { invalid, LeaseqError, makeError } from '../errors'
-import type { FollowUpOn, Item } from '../types'
-import type { AnyJobType, Enqueued, EnqueueOptions, JobTable, NewJob } from './define'
+import type { FollowUp, FollowUpOn, Item } from '../types'
+import type { AnyJobType, ChainOptions, Enqueued, EnqueueOptions, JobTable, NewJob } from './define'
 import { nativeRetry } from './retry'
 
 const ITEM = ['id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts', 'retainMs', 'unique'] as const
@@ -13,7 +13,7 @@ const REST = ['uniqueForMs', 'replace', 'key', 'expiresInMs', 'group', 'place'] 
 const ITEM_NAMES = [...ITEM, ...REST]
 /** The options of chains, and the ends that they are about. */
 const ENDS = { onSuccess: 'completed', onFailure: 'dead', onEnd: 'ended' } as const
-const CHAINS = [...Object.keys(ENDS), 'then']
+export const CHAINS = [...Object.keys(ENDS), 'then']
 export const ENQUEUE: ReadonlySet<string> = new Set([
   ...ITEM_NAMES,
   ...CHAINS,
@@ -65,12 +65,7 @@ export class Prepared implements NewJob {
       if (value !== undefined) item[key] = value
     }
     item['id'] = this.id
-    if (this.followUps.length > 0) {
-      item['followUps'] = this.followUps.map(([on, job]) => {
-        const queue = job.queue === this.queue ? {} : { queue: job.queue }
-        return { on, item: { ...job.item(), ...queue }, withTrigger: true }
-      })
-    }
+    if (this.followUps.length > 0) item['followUps'] = followUpItems(this.followUps, this.queue)
     return item as unknown as Item
   }
 
@@ -78,6 +73,14 @@ export class Prepared implements NewJob {
   all(): Prepared[] {
     return [this, ...this.followUps.flatMap(([, job]) => job.all())]
   }
+}
+
+/** What follows something in this queue. */
+export function followUpItems(jobs: readonly FollowUpJob[], own: string): FollowUp[] {
+  return jobs.map(([on, job]) => {
+    const queue = job.queue === own ? {} : { queue: job.queue }
+    return { on, item: { ...job.item(), ...queue }, withTrigger: true }
+  })
 }
 
 /** An error of the native half, as its class. */
@@ -93,29 +96,29 @@ function native<T>(call: () => T): T {
 /** A job of a chain, as it is given. */
 type Following = Enqueued<JobTable>
 
-/** The jobs that are added at the ends of a job, the first one of its chain among them. `level`: of how many others they are. */
+/** The jobs that are added at the ends of this, the first one of its chain among them. `level`: of how many others they are. */
 export function chainsOf(
-  name: string,
-  options: EnqueueOptions,
+  what: string,
+  options: ChainOptions,
   level: number,
 ): (readonly [FollowUpOn, Following])[] {
   const given: (readonly [FollowUpOn, Following])[] = []
   for (const [option, on] of Object.entries(ENDS)) {
-    const jobs = following(name, option, options[option as keyof typeof ENDS])
+    const jobs = following(what, option, options[option as keyof typeof ENDS])
     for (const job of jobs) given.push([on, job])
   }
-  for (const job of chained(following(name, 'then', options.then))) given.push(['completed', job])
+  for (const job of chained(following(what, 'then', options.then))) given.push(['completed', job])
   if (given.length > 0 && level > MAX_LEVELS) {
-    throw invalid(`job ${name}: more than ${MAX_LEVELS} jobs that follow each other`)
+    throw invalid(`${what}: more than ${MAX_LEVELS} jobs that follow each other`)
   }
   return given
 }
 
-function following(name: string, option: string, given: readonly Following[] = []): Following[] {
+function following(what: string, option: string, given: readonly Following[] = []): Following[] {
   const jobs = list(option, given)
   for (const job of jobs) {
     if (!Array.isArray(job)) {
-      throw invalid(`job ${name}: ${option} has something that is no list of a name and arguments`)
+      throw invalid(`${what}: ${option} has something that is no list of a name and arguments`)
     }
   }
   return jobs

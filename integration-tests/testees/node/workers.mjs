@@ -62,6 +62,26 @@ async function enqueue(client, request) {
   return ref.added
 }
 
+async function enqueueGroup(client, request) {
+  const {
+    queue,
+    id,
+    jobs: members,
+    then = [],
+    on_failure: failure = [],
+    on_end: end = [],
+  } = request
+  const types = [...members, ...then, ...failure, ...end].flatMap(names)
+  const jobs = defineJobs(Object.fromEntries(types.map((name) => [name, job()])), { queue })
+  const options = given({
+    then: following(request.then),
+    onFailure: following(request.on_failure),
+    onEnd: following(request.on_end),
+  })
+  const added = await jobs.enqueueGroup(client, text(id), following(members), options)
+  return added.jobs.map((ref) => ref.added)
+}
+
 async function result({ ref, wait_ms: waitMs = 30_000 }) {
   try {
     return { value: (await refs.get(ref).result({ waitMs })) ?? null }
@@ -142,7 +162,7 @@ function start(client, request) {
 }
 
 export const OPS = new Set(
-  'enqueue result start_worker end_worker worker_exit tell seen'.split(' '),
+  'enqueue enqueue_group result start_worker end_worker worker_exit tell seen'.split(' '),
 )
 
 /** Does what a request about jobs says. */
@@ -151,6 +171,8 @@ export async function obeyJobs(client, request) {
   switch (request.op) {
     case 'enqueue':
       return enqueue(client, request)
+    case 'enqueue_group':
+      return enqueueGroup(client, request)
     case 'result':
       return result(request)
     case 'start_worker':

@@ -43,7 +43,16 @@ def obey(request: values.Request) -> Any:
             return clients[request["client"]].queues()
         case "registry":
             return wire.call_registry(clients[request["client"]], request)
-        case "enqueue" | "result" | "start_worker" | "end_worker" | "worker_exit" | "tell" | "seen":
+        case (
+            "enqueue"
+            | "enqueue_group"
+            | "result"
+            | "start_worker"
+            | "end_worker"
+            | "worker_exit"
+            | "tell"
+            | "seen"
+        ):
             return workers.obey(clients[request["client"]], request)
         case _:
             queue = clients[request["client"]].queue(request["queue"])

@@ -52,7 +52,16 @@ async def obey(request: values.Request) -> Any:
             return await clients[request["client"]].queues()
         case "registry":
             return await wire.call_registry(clients[request["client"]], request)
-        case "enqueue" | "result" | "start_worker" | "end_worker" | "worker_exit" | "tell" | "seen":
+        case (
+            "enqueue"
+            | "enqueue_group"
+            | "result"
+            | "start_worker"
+            | "end_worker"
+            | "worker_exit"
+            | "tell"
+            | "seen"
+        ):
             return await workers.obey(clients[request["client"]], request)
         case _:
             queue = clients[request["client"]].queue(request["queue"])

@@ -110,6 +110,10 @@ def obey(client: leaseq.Client, request: Request) -> Any:
                 raise leaseq.InvalidError(str(error)) from error
             refs[request.get("as", "")] = ref
             return ref.added
+        case "enqueue_group":
+            args, ends = working.group_of(request)
+            added = Jobs().enqueue_group(client, *args, **ends)
+            return [ref.added for ref in added.jobs]
         case "result":
             try:
                 wait = request.get("wait_ms", 30_000) / 1000

@@ -72,6 +72,10 @@ async def obey(client: leaseq.asyncio.Client, request: Request) -> Any:
                 raise leaseq.InvalidError(str(error)) from error
             refs[request.get("as", "")] = ref
             return ref.added
+        case "enqueue_group":
+            args, ends = working.group_of(request)
+            added = await Jobs().aenqueue_group(client, *args, **ends)
+            return [ref.added for ref in added.jobs]
         case "result":
             try:
                 wait = request.get("wait_ms", 30_000) / 1000

@@ -22,6 +22,7 @@ from noted import Notes
 from script import Awaiting, RunNotes, retry, run, run_here
 
 Request = values.Request
+ENDS = ("then", "on_failure", "on_end")
 TIMES = ("timeout", "delay", "retain", "unique_for", "expires_in")
 
 
@@ -40,11 +41,20 @@ def new_job(request: Request) -> NewJob[Any]:
     kind = Jobs().named(request["job"], queue=request["queue"]).using(**options)
     args = request["args"]
     job = kind.new(*args) if isinstance(args, list) else kind.new(**args)
-    then, failure, end = (
-        [new_job({"queue": request["queue"], **one}) for one in request.get(name, ())]
-        for name in ("then", "on_failure", "on_end")
-    )
+    then, failure, end = (following(request, name) for name in ENDS)
     return job.then(*then).on_failure(*failure).on_end(*end)
+
+
+def following(request: Request, name: str) -> list[NewJob[Any]]:
+    """Return the jobs of a list in a request, in its queue unless they name another one."""
+    return [new_job({"queue": request["queue"], **one}) for one in request.get(name, ())]
+
+
+def group_of(request: Request) -> tuple[tuple[bytes, list[NewJob[Any]]], dict[str, Any]]:
+    """Return the arguments of a call that adds a group of jobs."""
+    members = following(request, "jobs")
+    ends = {name: following(request, name) for name in ENDS}
+    return (bytes.fromhex(request["id"]), members), ends
 
 
 def key(request: Request) -> tuple[str, str]:

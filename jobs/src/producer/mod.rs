@@ -1,5 +1,6 @@
 //! Adding jobs.
 
+mod job_group;
 mod job_ref;
 mod new_job;
 
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use leaseq::{Client, Item, Result};
 
+pub use self::job_group::{JobGroup, JobGroupRef};
 pub use self::job_ref::{JobRef, ResultError};
 pub use self::new_job::NewJob;
 

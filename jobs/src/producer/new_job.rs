@@ -22,6 +22,8 @@ pub struct NewJob {
     retry: Option<RetryRules>,
     /// Without data.
     item: Item,
+    /// Its id is not the random one.
+    has_id: bool,
     follow_ups: Vec<(On, NewJob)>,
 }
 
@@ -42,6 +44,7 @@ impl NewJob {
             timeout: None,
             retry: None,
             item: Item::new_many([Bytes::new()]).swap_remove(0),
+            has_id: false,
             follow_ups: Vec::new(),
         }
     }
@@ -81,7 +84,8 @@ impl NewJob {
     }
 
     /// The id of the item. Default: a random UUID.
-    pub fn id(self, id: impl AsRef<[u8]>) -> Self {
+    pub fn id(mut self, id: impl AsRef<[u8]>) -> Self {
+        self.has_id = true;
         self.change(|item| item.with_id(id))
     }
 
@@ -164,8 +168,7 @@ impl NewJob {
         self,
         jobs: impl IntoIterator<Item = J, IntoIter: DoubleEndedIterator>,
     ) -> Self {
-        let rest = jobs.into_iter().rev().map(Into::<NewJob>::into);
-        match rest.reduce(|next, job| job.on_success(next)) {
+        match chained(jobs) {
             Some(next) => self.on_success(next),
             None => self,
         }
@@ -190,17 +193,40 @@ impl NewJob {
         envelope::write(&self.name, args, &self.meta, self.timeout, self.retry.as_ref())
     }
 
+    pub(super) fn queue_name(&self) -> &str {
+        &self.queue
+    }
+
+    pub(super) fn item_id(&self) -> &[u8] {
+        self.item.id()
+    }
+
+    /// Sets the id, unless it has one.
+    pub(super) fn id_or(self, id: impl AsRef<[u8]>) -> Self {
+        if self.has_id { self } else { self.id(id) }
+    }
+
     /// The queue, and the item to add to it.
     pub(crate) fn into_item(self) -> Result<(String, Item)> {
         let data = self.data()?;
         let mut item = self.item.with_data(data);
         for (on, job) in self.follow_ups {
-            let (queue, mut next) = job.into_item()?;
-            if queue != self.queue {
-                next = next.queue(queue);
-            }
-            item = item.follow_up(FollowUp::new(on, next).with_trigger());
+            item = item.follow_up(job.into_follow_up(on, &self.queue)?);
         }
         Ok((self.queue, item))
     }
+
+    /// As a follow-up of something in this queue.
+    pub(super) fn into_follow_up(self, on: On, queue: &str) -> Result<FollowUp> {
+        let (own, item) = self.into_item()?;
+        let item = if own == queue { item } else { item.queue(own) };
+        Ok(FollowUp::new(on, item).with_trigger())
+    }
+}
+
+/// The first of these jobs, which is followed by the others; `None` if there are none.
+pub(super) fn chained<J: Into<NewJob>>(
+    jobs: impl IntoIterator<Item = J, IntoIter: DoubleEndedIterator>,
+) -> Option<NewJob> {
+    jobs.into_iter().rev().map(Into::<NewJob>::into).reduce(|next, job| job.on_success(next))
 }

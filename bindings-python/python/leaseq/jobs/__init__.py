@@ -31,6 +31,7 @@ from ._errors import (
 )
 from ._exit import Exit
 from ._job_events import JobEvent
+from ._job_group import JobGroupRef
 from ._job_type import JobType
 from ._jobs import Jobs
 from ._ref import AsyncJobRef, JobRef
@@ -57,6 +58,7 @@ __all__ = [
     "JobFailedError",
     "JobFilter",
     "JobGoneError",
+    "JobGroupRef",
     "JobNotRetainedError",
     "JobRef",
     "JobRemovedError",
@@ -89,6 +91,7 @@ for _public in (
     JobFailedError,
     JobFilter,
     JobGoneError,
+    JobGroupRef,
     JobNotRetainedError,
     JobRef,
     JobRemovedError,

@@ -5,9 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from .. import _leaseq
+from .._groups import Group
 from .._leaseq import Item
 from .._values import FollowUp
 from ..exceptions import InvalidError
@@ -89,6 +91,12 @@ class NewJob(Generic[R]):
         for _, job in self._follow_ups:
             yield from job._all()
 
+    def _member(self, group: Group, place: int, item_id: str) -> NewJob[R]:
+        """Return this job as a member of a group."""
+        job = copy.copy(self)
+        job._options = replace(self._options, group=group, place=place, id=item_id)
+        return job
+
     def item(self) -> Item:
         """Return the item, for programs that add it themselves. Raises `InvalidError`."""
         return self._item(self.queue)
@@ -118,36 +126,50 @@ Those that follow others are among them.
 
 
 @contextmanager
-def _around(
-    middleware: Iterable[EnqueueMiddleware], jobs: Sequence[NewJob[Any]]
-) -> Iterator[dict[str, list[tuple[int, Item]]]]:
-    """Return the items by queue, each with the place of its job."""
+def around(middleware: Iterable[EnqueueMiddleware], jobs: Sequence[NewJob[Any]]) -> Iterator[None]:
+    """Enter the middleware, which sees these jobs and those that follow them."""
     with ExitStack() as stack:
         for one in middleware:
             stack.enter_context(one([each for job in jobs for each in job._all()]))
-        # All of them first: if any is invalid, none is added.
-        by_queue: dict[str, list[tuple[int, Item]]] = {}
-        for place, job in enumerate(jobs):
-            by_queue.setdefault(job.queue, []).append((place, job.item()))
-        yield by_queue
+        yield
+
+
+# The items of jobs by their queues, each with the place of its job.
+Items: TypeAlias = dict[str, list[tuple[int, Item]]]
+
+
+def items_of(jobs: Sequence[NewJob[Any]]) -> Items:
+    """Return the items of all jobs: if any is invalid, none is to be added."""
+    by_queue: Items = {}
+    for place, job in enumerate(jobs):
+        by_queue.setdefault(job.queue, []).append((place, job.item()))
+    return by_queue
 
 
 def add(client: _blocking.Client, jobs: Iterable[NewJob[R]], owner: Jobs) -> list[JobRef[R]]:
     """Add jobs, and return their references in order."""
     jobs = list(jobs)
-    refs: dict[int, JobRef[R]] = {}
-    with _around(owner._around_enqueue, jobs) as by_queue:
+    with around(owner._around_enqueue, jobs):
+        items = items_of(jobs)
         if owner._inline is not None:
             return [owner._inline.run(job) for job in jobs]
-        for name, items in by_queue.items():
-            queue = client.queue(name)
-            if len(items) == 1:
-                answers = [queue.add_item(items[0][1])]
-            else:
-                answers = queue.add_items(item for _, item in items)
-            for (place, item), added in zip(items, answers, strict=True):
-                job = jobs[place]
-                refs[place] = JobRef(client, job.name, name, item.id, added, job._decode)
+        return add_items(client, jobs, items)
+
+
+def add_items(
+    client: _blocking.Client, jobs: Sequence[NewJob[R]], by_queue: Items
+) -> list[JobRef[R]]:
+    """Add the items of these jobs."""
+    refs: dict[int, JobRef[R]] = {}
+    for name, items in by_queue.items():
+        queue = client.queue(name)
+        if len(items) == 1:
+            answers = [queue.add_item(items[0][1])]
+        else:
+            answers = queue.add_items(item for _, item in items)
+        for (place, item), added in zip(items, answers, strict=True):
+            job = jobs[place]
+            refs[place] = JobRef(client, job.name, name, item.id, added, job._decode)
     return [refs[place] for place in range(len(jobs))]
 
 
@@ -156,17 +178,25 @@ async def aadd(
 ) -> list[AsyncJobRef[R]]:
     """Add jobs, and return their references in order."""
     jobs = list(jobs)
-    refs: dict[int, AsyncJobRef[R]] = {}
-    with _around(owner._around_enqueue, jobs) as by_queue:
+    with around(owner._around_enqueue, jobs):
+        items = items_of(jobs)
         if owner._inline is not None:
             return [await owner._inline.arun(job) for job in jobs]
-        for name, items in by_queue.items():
-            queue = client.queue(name)
-            if len(items) == 1:
-                answers = [await queue.add_item(items[0][1])]
-            else:
-                answers = await queue.add_items(item for _, item in items)
-            for (place, item), added in zip(items, answers, strict=True):
-                job = jobs[place]
-                refs[place] = AsyncJobRef(client, job.name, name, item.id, added, job._decode)
+        return await aadd_items(client, jobs, items)
+
+
+async def aadd_items(
+    client: asyncio.Client, jobs: Sequence[NewJob[R]], by_queue: Items
+) -> list[AsyncJobRef[R]]:
+    """Add the items of these jobs."""
+    refs: dict[int, AsyncJobRef[R]] = {}
+    for name, items in by_queue.items():
+        queue = client.queue(name)
+        if len(items) == 1:
+            answers = [await queue.add_item(items[0][1])]
+        else:
+            answers = await queue.add_items(item for _, item in items)
+        for (place, item), added in zip(items, answers, strict=True):
+            job = jobs[place]
+            refs[place] = AsyncJobRef(client, job.name, name, item.id, added, job._decode)
     return [refs[place] for place in range(len(jobs))]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, overload
 
-from .._values import Seconds
+from .._values import ItemId, Seconds
 from ..exceptions import InvalidError
 from ._around import ProcessMiddleware
 from ._context import Job, Middleware
 from ._enqueue import EnqueueMiddleware, NewJob, aadd, add
+from ._job_group import JobGroup, JobGroupRef, aadd_group, add_group
 from ._job_type import JobType
 from ._options import Key, Options
 from ._ref import AsyncJobRef, JobRef
@@ -195,6 +196,63 @@ class Jobs:
     ) -> list[AsyncJobRef[R]]:
         """Do the same for asyncio."""
         return await aadd(client, jobs, self)
+
+    def enqueue_group(
+        self,
+        client: _blocking.Client,
+        id: ItemId,  # noqa: A002 - the word for it
+        jobs: Iterable[NewJob[R]],
+        *,
+        queue: str | None = None,
+        then: Sequence[NewJob[Any]] = (),
+        on_success: Sequence[NewJob[Any]] = (),
+        on_failure: Sequence[NewJob[Any]] = (),
+        on_end: Sequence[NewJob[Any]] = (),
+    ) -> JobGroupRef[JobRef[R]]:
+        """Add a group of 1 to 100,000 jobs, and what follows when all of them have ended.
+
+        `then` is a chain that begins when all have succeeded; the others are as those of `NewJob`.
+        `on_failure`: all have ended, and one has not succeeded. What follows gets the id of the
+        group as `previous_id`. `queue` has the group; default: that of its first job. A job without
+        an id of its own gets that of the group with `/` and its place, counted from 0.
+
+        May be repeated after an error, or after the program was killed: what was added before
+        stays, and a member that has ended is not added again. Until all of this is done, nothing
+        follows the group; if nobody completes it, it is forgotten a day after its last change. A
+        job that is not added, because another one has its id or its unique key, never ends for
+        the group. Raises `InvalidError` also for a group that was added with another number of
+        jobs.
+
+        >>> jobs = Jobs()
+        >>> @jobs.job("page")
+        ... def page(number: int) -> None: ...
+        >>> @jobs.job("bind")
+        ... def bind(job: Job) -> None:
+        ...     print("all of", job.previous_id)
+        >>> with leaseq.connect("memory:") as client:
+        ...     pages = [page.new(number) for number in range(3)]
+        ...     added = jobs.enqueue_group(client, "book", pages, then=[bind.new()])
+        ...     exit = Worker(client, jobs).run_until_idle()
+        all of book
+        """
+        ends = (then, on_success, on_failure, on_end)
+        return add_group(client, JobGroup(self, id, jobs, queue, ends), self)
+
+    async def aenqueue_group(
+        self,
+        client: asyncio.Client,
+        id: ItemId,  # noqa: A002 - the word for it
+        jobs: Iterable[NewJob[R]],
+        *,
+        queue: str | None = None,
+        then: Sequence[NewJob[Any]] = (),
+        on_success: Sequence[NewJob[Any]] = (),
+        on_failure: Sequence[NewJob[Any]] = (),
+        on_end: Sequence[NewJob[Any]] = (),
+    ) -> JobGroupRef[AsyncJobRef[R]]:
+        """Do the same for asyncio."""
+        ends = (then, on_success, on_failure, on_end)
+        return await aadd_group(client, JobGroup(self, id, jobs, queue, ends), self)
 
     def around_enqueue(self, middleware: EnqueueMiddleware) -> EnqueueMiddleware:
         """Do this around every enqueue; the first one is the outermost. Can be a decorator.

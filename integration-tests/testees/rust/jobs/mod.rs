@@ -31,6 +31,7 @@ impl Jobs {
         let worker = || self.workers.get(name, request);
         Some(match request["op"].as_str()? {
             "enqueue" => self.refs.enqueue(client, request).await,
+            "enqueue_group" => self.refs.enqueue_group(client, request).await,
             "result" => self.refs.result(request).await,
             "start_worker" => {
                 self.workers.start(name, client, request);

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use leaseq::{Client, Result};
 use leaseq_conformance::conformance::wire;
-use leaseq_jobs::{JobRef, NewJob, Producer, ResultError, Retry};
+use leaseq_jobs::{JobGroup, JobRef, NewJob, Producer, ResultError, Retry};
 use serde_json::{Value, json};
 
 use crate::lock;
@@ -23,6 +23,16 @@ impl Refs {
             lock(&self.0).insert(name.to_owned(), added);
         }
         Ok(gives.into())
+    }
+
+    pub(super) async fn enqueue_group(&self, client: &Client, request: &Value) -> Result<Value> {
+        let id = wire::bytes(request["id"].as_str().unwrap_or_default());
+        let mut group = JobGroup::new(id, following(request, "jobs"));
+        group = following(request, "on_failure").into_iter().fold(group, JobGroup::on_failure);
+        group = following(request, "on_end").into_iter().fold(group, JobGroup::on_end);
+        group = group.then(following(request, "then"));
+        let added = Producer::new(client).enqueue_group(group).await?;
+        Ok(added.jobs.iter().map(JobRef::added).collect())
     }
 
     pub(super) async fn result(&self, request: &Value) -> Result<Value> {
@@ -82,20 +92,21 @@ fn new_job(request: &Value) -> NewJob {
     if let Some(most) = number("max_attempts") {
         job = job.max_attempts(most as u32);
     }
-    let queue = text("queue");
-    let following = |name: &str| {
-        let jobs = request[name].as_array().into_iter().flatten();
-        jobs.map(|next| {
-            let mut next = next.clone();
-            if next["queue"].is_null() {
-                next["queue"] = queue.into();
-            }
-            new_job(&next)
-        })
-        .collect::<Vec<_>>()
-    };
-    job = following("on_failure").into_iter().fold(job, NewJob::on_failure);
-    job = following("on_end").into_iter().fold(job, NewJob::on_end);
-    job = job.then(following("then"));
+    job = following(request, "on_failure").into_iter().fold(job, NewJob::on_failure);
+    job = following(request, "on_end").into_iter().fold(job, NewJob::on_end);
+    job = job.then(following(request, "then"));
     if request["replace"] == true { job.replace() } else { job }
+}
+
+/// The jobs of a list in the request, in its queue unless they name another one.
+fn following(request: &Value, name: &str) -> Vec<NewJob> {
+    let jobs = request[name].as_array().into_iter().flatten();
+    jobs.map(|next| {
+        let mut next = next.clone();
+        if next["queue"].is_null() {
+            next["queue"] = request["queue"].clone();
+        }
+        new_job(&next)
+    })
+    .collect()
 }

@@ -1,0 +1,74 @@
+// Groups of jobs.
+import { invalid } from '../errors'
+import type { Group, PlaceState } from '../group'
+import type { Queue } from '../queue'
+import type { Item } from '../types'
+import { CHAINS, type FollowUpJob, followUpItems, type Prepared } from './prepared'
+import type { JobRef } from './ref'
+
+export const GROUP: ReadonlySet<string> = new Set([...CHAINS, 'queue', 'signal'])
+const MAX_PLACES = 100_000
+
+/** A group of jobs that was added. */
+export interface EnqueuedGroup {
+  /** Names the group: see `Queue.group`. */
+  group: Group
+  /** Its members, in their order. `added` is false for those that were there. */
+  jobs: JobRef[]
+}
+
+interface NewJobGroup {
+  queue: Queue
+  id: string
+  members: readonly Prepared[]
+  followUps: readonly FollowUpJob[]
+  signal: AbortSignal | undefined
+  /** Adds jobs, as these items. */
+  add: (jobs: Prepared[], items: Item[]) => Promise<JobRef[]>
+  /** A reference to a job that was added before. */
+  ref: (job: Prepared) => JobRef
+}
+
+/** Adds a group, or what is missing of it. */
+export async function addGroup(given: NewJobGroup): Promise<EnqueuedGroup> {
+  const { queue, id, members, followUps, signal } = given
+  const places = members.length
+  if (places < 1 || places > MAX_PLACES) {
+    throw invalid(`group ${id}: ${places} jobs, not between 1 and ${MAX_PLACES}`)
+  }
+  // All of them first: if any is invalid, nothing is added.
+  const items = members.map((job) => job.item())
+  const options = { followUps: followUpItems(followUps, queue.name), signal }
+  const group = await queue.createGroup(id, options)
+  const states = await placesOf(queue, group, places, signal)
+  const missing = [...members.keys()].filter((place) => (states[place] ?? 'open') === 'open')
+  const added = await given.add(
+    missing.map((place) => members[place]!),
+    missing.map((place) => ({ ...items[place]!, group, place })),
+  )
+  const jobs = members.map(given.ref)
+  missing.forEach((place, i) => {
+    jobs[place] = added[i]!
+  })
+  if (!(await queue.sealGroup(group, places, { signal }))) {
+    throw invalid(`queue ${queue.name}, group ${id}: it was added with another number of jobs`)
+  }
+  return { group, jobs }
+}
+
+/** The states of its places; nothing if all are open. */
+async function placesOf(
+  queue: Queue,
+  group: Group,
+  places: number,
+  signal: AbortSignal | undefined,
+): Promise<PlaceState[]> {
+  const states: PlaceState[] = []
+  const info = await queue.group(group.id, { signal })
+  while (info !== null && info.ended > 0 && states.length < places) {
+    const more = await queue.groupPlaces(group, { first: states.length, signal })
+    if (more.length === 0) break
+    states.push(...more)
+  }
+  return states
+}
