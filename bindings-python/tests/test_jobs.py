@@ -128,7 +128,7 @@ def test_wrong_calls_are_type_errors(jobs, memory):
     def a(job: Job, n: int) -> None: ...
 
     for args, kwargs in (((), {}), ((1, 2), {}), ((1,), {"m": 2}), ((), {"job": 1, "n": 1})):
-        with pytest.raises(TypeError):
+        with pytest.raises(TypeError, match="job a: "):
             a.enqueue(memory, *args, **kwargs)
     with pytest.raises(TypeError, match="has no name in the job"):
 

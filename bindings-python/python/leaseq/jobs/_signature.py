@@ -47,6 +47,7 @@ class Signature:
     """The arguments of a handler. Arguments of jobs have names."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self._name = name
         self._function = function
         signature = inspect.signature(function)
         parameters = list(signature.parameters.values())
@@ -62,7 +63,10 @@ class Signature:
 
     def bind(self, args: tuple[object, ...], kwargs: Mapping[str, object]) -> dict[str, object]:
         """Name the arguments of a call. Raises `TypeError`."""
-        bound = self._signature.bind(*args, **kwargs)
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"job {self._name}: {error}") from None
         for name, parameter in self._signature.parameters.items():
             if parameter.kind is _VARIABLE and name in bound.arguments:
                 more = bound.arguments.pop(name)
