@@ -216,7 +216,7 @@ export declare class NativeWorker {
   constructor(client: NativeClient)
   /** Answers with nothing; with children, when the first one has started. */
   start(call: number, options: NativeWorkerOptions): void
-  /** Answers with jobs to run and their arguments; none: the worker has ended. Can be cancelled. */
+  /** Answers with jobs to run; none: the worker has ended. Can be cancelled. */
   next(call: number): void
   /** Answers with the numbers and reasons of jobs that are to stop; can be cancelled. */
   stops(call: number): void
@@ -236,6 +236,8 @@ export declare class NativeWorker {
   progress(call: number, job: number, progress: string | Uint8Array): void
   /** A job has succeeded, perhaps with a result. Answers with what has become of it. */
   done(call: number | undefined | null, job: number, result?: string | Uint8Array | undefined | null): void
+  /** Jobs have succeeded, with these results; without any, the list is empty. Nobody waits for what becomes of them. */
+  doneMany(jobs: Uint32Array, results: Array<string | undefined | null>): void
   /** A job has failed. `policy`: `retry`, `retryAfter`, `discard` or `bury`. */
   failed(call: number | undefined | null, job: number, classes: Array<string>, message: string, trace: string | undefined | null, how: string, delayMs: number): void
   /** A job is to run again after this delay. */

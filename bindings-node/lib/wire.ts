@@ -112,6 +112,8 @@ export class Reader {
           ...about,
           data: this.part()!,
         }))
+      case 13:
+        return this.json(this.next())
       case 10:
         return { completed: this.many(this.next()), leases: this.leases(this.next()) }
       default:

@@ -14,6 +14,7 @@
 //! | 9 cancelled | | |
 //! | 11 outcomes | how many; for each: 0 not ended, 1 completed, 2 dead, 3 cancelled, 4 removed, 5 gone, 6 an error of the call; length of the result or the error (-1: none) | results and errors, the last as for 6 |
 //! | 12 JSON with data | length of the JSON, a list; for each of its objects the length of the data | the JSON, then the data |
+//! | 13 JSON whose names stay as they are | its length | the text |
 //! | 10 completed and leased | how many were completed, 0 or 1 for each; then as 7 | as 7 |
 
 use bytes::Bytes;
@@ -36,11 +37,27 @@ pub(crate) enum Outcome {
     Number(f64),
     Many(Vec<f64>),
     Json(Value),
-    Leases { leases: Vec<Held>, kept_alive: bool },
-    Both { completed: Vec<bool>, leases: Vec<Held>, kept_alive: bool },
-    Items { items: Vec<Option<ItemInfo>>, cursor: Option<String>, examined: u64 },
+    Leases {
+        leases: Vec<Held>,
+        kept_alive: bool,
+    },
+    Both {
+        completed: Vec<bool>,
+        leases: Vec<Held>,
+        kept_alive: bool,
+    },
+    Items {
+        items: Vec<Option<ItemInfo>>,
+        cursor: Option<String>,
+        examined: u64,
+    },
     Ends(Vec<leaseq::Result<Option<leaseq::Outcome>>>),
-    WithData { about: Vec<Value>, data: Vec<Bytes> },
+    WithData {
+        about: Vec<Value>,
+        data: Vec<Bytes>,
+    },
+    /// JSON whose names stay as they are.
+    Text(Vec<u8>),
     Cancelled,
 }
 
@@ -96,6 +113,10 @@ impl ReplyBuffer {
                     self.numbers.push(data.len() as f64);
                     self.bytes.extend_from_slice(&data);
                 }
+            }
+            Ok(Outcome::Text(text)) => {
+                self.numbers.extend([13.0, text.len() as f64]);
+                self.bytes.extend_from_slice(&text);
             }
             Ok(Outcome::Cancelled) => self.numbers.push(9.0),
             Err(failure) => self.text(6.0, &error(failure)),

@@ -214,6 +214,48 @@ onEachEngine('jobs', (place) => {
     for (const ref of refs) assert.equal((await ref.info()).state, 'dead')
   })
 
+  test('many jobs that end at once keep their own results, whatever kind of promise is returned', async () => {
+    const jobs = queued({ a: job({ retainMs: 60_000, retry: { attempts: 1 } }) })
+    const later = (value) => ({ then: (done) => setImmediate(done, value) })
+    const kinds = [
+      (i) => i,
+      async (i) => i,
+      (i) => later(i),
+      (i) => Object.assign(() => undefined, later(i)),
+      () => undefined,
+      async () => {},
+      (i) => {
+        throw new Error(`at ${i}`)
+      },
+      async (i) => Promise.reject(new Error(`at ${i}`)),
+      () => ({
+        get then() {
+          throw new Error('no promise')
+        },
+      }),
+    ]
+    const count = 13 * kinds.length
+    const refs = []
+    for (let i = 0; i < count; i++) refs.push(await jobs.enqueue(place.client, 'a', { i }))
+    const handler = ({ args: { i } }) => kinds[i % kinds.length](i)
+    const exit = await worker(
+      place.client,
+      jobs,
+      { a: handler },
+      { concurrency: count },
+    ).runUntilIdle()
+    assert.deepEqual([exit.started, exit.running], [count, 0])
+    for (const [i, ref] of refs.entries()) {
+      const kind = i % kinds.length
+      if (kind < 4) assert.equal(await ref.result({ waitMs: 0 }), i)
+      else if (kind < 6) assert.equal(await ref.result({ waitMs: 0 }), undefined)
+      else {
+        const { message } = await errorOf(ref.result({ waitMs: 0 }))
+        assert.match(message, kind < 8 ? new RegExp(`^Error: at ${i}\\b`) : /^Error: no promise/)
+      }
+    }
+  })
+
   test('a signal aborts for every kind of cancellation, with the reason', async () => {
     const jobs = queued({
       a: job({ retry: { attempts: 1 } }),

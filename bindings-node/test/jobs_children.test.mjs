@@ -154,7 +154,7 @@ for (const isolation of FORMS) {
 
 test('events say what has become of jobs in children', async () => {
   const refs = [
-    await add('checked', { n: 21 }),
+    await add('checked', { n: 21 }, { meta: { trace_id: '7' } }),
     await add('fail', { how: 'error' }),
     await add('fail', { how: 'exit' }),
     await add('retried'),
@@ -162,7 +162,9 @@ test('events say what has become of jobs in children', async () => {
   const events = []
   const onEvent = ({ kind, job, outcome, durationMs, error }) => {
     if (kind === 'ended') assert.ok(durationMs >= 0)
-    if (job.name === 'checked') assert.deepEqual(job.args, { n: 21 })
+    if (job.name === 'checked') {
+      assert.deepEqual([job.args, job.meta], [{ n: 21 }, { trace_id: '7' }])
+    }
     assert.throws(() => job.moreTime(1000), { code: 'INVALID' })
     const why = error && [error.name, error.message.split('\n')[0]]
     events.push([kind, job.id, job.attempt, outcome, why])

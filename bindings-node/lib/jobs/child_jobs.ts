@@ -47,7 +47,7 @@ export function serve(connection: Sender, loaded: Loaded): (message: Message) =>
     const task = taskOf(run)
     if (Object.hasOwn(loaded.handlers, task.name)) {
       host.begin(run)
-      await runner.run(task, () => run.args)
+      await new Promise<void>((resolve) => runner.run(task, run.args, resolve))
     } else {
       host.finish(task.number, { kind: 'invalidArgs', message: 'there is no handler' })
     }

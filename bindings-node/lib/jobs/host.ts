@@ -19,9 +19,16 @@ export interface Host {
   finish(job: number, end: End, awaited: boolean): Promise<JobOutcome> | undefined
 }
 
+/** So many successes are reported together, so that the server works while more jobs end. */
+const ENOUGH = 50
+
 /** The worker of this process. @internal */
 export class NativeHost implements Host {
   readonly #native: NativeWorker
+  /** Jobs that have succeeded, and were not reported yet. */
+  readonly #done = new Uint32Array(ENOUGH)
+  #results: (string | undefined)[] = []
+  #count = 0
 
   constructor(native: NativeWorker) {
     this.#native = native
@@ -54,8 +61,25 @@ export class NativeHost implements Host {
         finish(native, slot, job, end)
       })
     }
-    finish(native, undefined, job, end)
+    if (end.kind === 'done') this.#succeeded(job, end.result)
+    else finish(native, undefined, job, end)
     return undefined
+  }
+
+  /** Reports it with others whose handlers end at the same time. */
+  #succeeded(job: number, result: string | undefined): void {
+    if (this.#count === 0) queueMicrotask(() => this.#report())
+    if (result !== undefined) this.#results[this.#count] = result
+    this.#done[this.#count++] = job
+    if (this.#count === ENOUGH) this.#report()
+  }
+
+  #report(): void {
+    if (this.#count === 0) return
+    const [done, results] = [this.#done.subarray(0, this.#count), this.#results]
+    this.#count = 0
+    if (results.length > 0) this.#results = []
+    this.#native.doneMany(done, Array.from(results))
   }
 }
 

@@ -38,6 +38,13 @@ const RUN = new Set(['signals', 'signal'])
 /** How long the client may take to finish its requests when the process ends. */
 const CLOSING = 300
 
+/** A job as the native half gives it. */
+interface Given extends Task {
+  readonly args: unknown
+  /** Why it is to stop already. */
+  readonly stop: CancelReason | null
+}
+
 interface Change {
   burst?: boolean
   ownsProcess?: boolean
@@ -45,8 +52,8 @@ interface Change {
 
 /** Runs jobs, and reports how they have ended. @internal */
 export interface Runs {
-  /** Never rejects. `args` returns the arguments as they have arrived. */
-  run(task: Task, args: () => unknown): Promise<void>
+  /** Calls `over` when the job has ended and everything about it was told. */
+  run(task: Task, args: unknown, over: () => void): void
   stop(job: number, reason: CancelReason): void
   close?(): Promise<void>
 }
@@ -185,19 +192,24 @@ export abstract class Lifecycle {
     const runner = this.runner(native)
     const unwatch = runner && watchStops(native, runner)
     const listening = this.listen(native)
-    const running = new Set<Promise<void>>()
+    let running = 0
+    let last: () => void = () => undefined
+    const over = (): void => {
+      running -= 1
+      if (running === 0) last()
+    }
     try {
       for (;;) {
-        const tasks = await call<(Task & { data: Buffer })[], NativeWorker>(
+        const jobs = await call<Given[], NativeWorker>(
           native,
           {},
           (native) => (slot) => native.next(slot),
         )
-        if (tasks.length === 0) break
-        for (const task of tasks) {
-          const args = (): unknown => JSON.parse(task.data.toString())
-          const one: Promise<void> = runner!.run(task, args).finally(() => running.delete(one))
-          running.add(one)
+        if (jobs.length === 0) break
+        running += jobs.length
+        for (const job of jobs) {
+          runner!.run(job, job.args, over)
+          if (job.stop !== null) runner!.stop(job.number, job.stop)
         }
       }
       await listening
@@ -205,7 +217,9 @@ export abstract class Lifecycle {
       if (error !== null) throw readError(error)
       // Those that have reported their ends; events may not have arrived.
       const ended = exit.running === 0 && exit.reason !== 'aborted'
-      if (ended && !ownsProcess) await Promise.all(running)
+      if (ended && !ownsProcess && running > 0) {
+        await new Promise<void>((resolve) => (last = resolve))
+      }
       return exit
     } finally {
       unwatch?.()
@@ -226,9 +240,12 @@ function watchStops(native: NativeWorker, runner: Runs): () => void {
       (_, slot) => native.stops(slot),
       (stops) => {
         next()
-        for (const [number, reason] of stops as [number, CancelReason][]) {
-          runner.stop(number, reason)
-        }
+        // Jobs that have arrived with this begin first.
+        queueMicrotask(() => {
+          for (const [number, reason] of stops as [number, CancelReason][]) {
+            runner.stop(number, reason)
+          }
+        })
       },
     )
   }

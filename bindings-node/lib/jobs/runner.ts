@@ -12,12 +12,18 @@ export type AnyHandler = (job: Job<never>) => unknown
 
 /** A job from its arrival to its report. */
 interface Running {
+  readonly task: Task
+  /** Called at its end. */
+  readonly over: () => void
   /** Once its arguments were checked. */
-  job?: Job
+  job: Job | undefined
   /** It is to stop. */
-  reason?: CancelReason
+  reason: CancelReason | undefined
+  /** When it has begun, if somebody wants to know how long it takes. */
+  readonly begun: number
 }
 
+/** Runs each job with as few promises as its handler allows: with `AsyncLocalStorage`, each one costs. */
 export class Runner {
   readonly #running = new Map<number, Running>()
   readonly #host: Host
@@ -44,39 +50,39 @@ export class Runner {
     running.job?.cancel(reason)
   }
 
-  /** Never rejects. `args` returns the arguments as they have arrived. */
-  async run(task: Task, args: () => unknown): Promise<void> {
-    const begun = performance.now()
-    let job: Job | undefined
-    let end: End
-    let thrown: { error: unknown } | undefined
-    const running: Running = {}
+  /** Calls `over` when the job has ended and everything about it was told. */
+  run(task: Task, args: unknown, over: () => void): void {
+    const begun = this.#settings.onEvent === undefined ? 0 : performance.now()
+    const running = { task, over, job: undefined, reason: undefined, begun }
     this.#running.set(task.number, running)
-    try {
-      job = await this.#prepare(task, args)
-      running.job = job
-      if (running.reason !== undefined) job.cancel(running.reason)
-      this.#event({ kind: 'started', job })
-      end = endOfResult(await this.#call(job))
-    } catch (error) {
-      if (job === undefined && isA(error, Mismatch)) {
-        end = { kind: 'invalidArgs', message: error.message }
-      } else {
-        thrown = { error }
-        end = endOfError(error, job?.cancelReason)
-      }
-    }
-    const durationMs = performance.now() - begun
-    try {
-      await this.#report(task.number, end, job && { job, durationMs, ...thrown })
-    } finally {
-      this.#running.delete(task.number)
-    }
+    const schema = this.#jobs.types[task.name]!.args
+    if (schema === undefined) return this.#begin(running, args)
+    validate(schema, args).then(
+      (valid) => this.#begin(running, valid),
+      (error: unknown) => {
+        if (!isA(error, Mismatch)) return this.#failed(running, error)
+        this.#end(running, { kind: 'invalidArgs', message: error.message })
+      },
+    )
   }
 
-  async #prepare(task: Task, args: () => unknown): Promise<Job> {
-    const schema = this.#jobs.types[task.name]!.args
-    return new Job(task, this.#host, await validate(schema, args()))
+  #begin(running: Running, args: unknown): void {
+    const job = new Job(running.task, this.#host, args)
+    running.job = job
+    if (running.reason !== undefined) job.cancel(running.reason)
+    if (this.#settings.onEvent !== undefined) this.#event({ kind: 'started', job })
+    let returned: unknown
+    try {
+      returned = this.#call(job)
+      if (isObject(returned)) returned = Promise.resolve(returned)
+    } catch (error) {
+      return this.#failed(running, error)
+    }
+    if (!(returned instanceof Promise)) return this.#end(running, endOfResult(returned))
+    returned.then(
+      (result) => this.#end(running, endOfResult(result)),
+      (error: unknown) => this.#failed(running, error),
+    )
   }
 
   #call(job: Job): unknown {
@@ -91,15 +97,23 @@ export class Runner {
     return current.run(job, all)
   }
 
-  async #report(
-    number: number,
-    end: End,
-    about: { job: Job; durationMs: number; error?: unknown } | undefined,
-  ): Promise<void> {
-    const awaited = this.#settings.onEvent !== undefined && about !== undefined
-    const outcome = await this.#host.finish(number, end, awaited)
-    if (outcome === undefined || about === undefined) return
-    this.#event({ kind: 'ended', outcome, ...about })
+  #failed(running: Running, error: unknown): void {
+    this.#end(running, endOfError(error, running.job?.cancelReason), { error })
+  }
+
+  #end(running: Running, end: End, thrown?: { error: unknown }): void {
+    const { task, job, begun, over } = running
+    this.#running.delete(task.number)
+    if (this.#settings.onEvent === undefined || job === undefined) {
+      this.#host.finish(task.number, end, false)
+      return over()
+    }
+    const durationMs = performance.now() - begun
+    const told = this.#host.finish(task.number, end, true)
+    if (told === undefined) return over()
+    told
+      .then((outcome) => this.#event({ kind: 'ended', job, outcome, durationMs, ...thrown }))
+      .then(over, over)
   }
 
   #event(event: WorkerEvent): void {
@@ -109,4 +123,9 @@ export class Runner {
       process.emitWarning(`onEvent has thrown: ${String(error)}`)
     }
   }
+}
+
+/** Whether it may be a promise, of whatever kind. */
+function isObject(value: unknown): boolean {
+  return (typeof value === 'object' && value !== null) || typeof value === 'function'
 }

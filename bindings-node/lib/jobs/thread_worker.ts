@@ -121,9 +121,12 @@ class ThreadRunner implements Runs {
     this.#all.add(first)
   }
 
+  run(task: Task, args: unknown, over: () => void): void {
+    void this.#run(task, args).then(over)
+  }
+
   /** Never rejects. */
-  async run(task: Task, args: () => unknown): Promise<void> {
-    const given = args()
+  async #run(task: Task, given: unknown): Promise<void> {
     const running: RunningJob = { job: new Job(task, this.#host, given) }
     this.#running.set(task.number, running)
     const begun = performance.now()

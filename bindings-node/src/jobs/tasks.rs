@@ -1,37 +1,26 @@
 //! The jobs whose handlers run, by number.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
 use leaseq_jobs::{
-    ChildWorker, Context, Event, Finish, JobError, JobStart, Policy, Settled, Task, WorkerCore,
+    ChildWorker, Event, Finish, JobError, JobStart, Policy, Reason, Settled, Task, WorkerCore,
 };
 use napi::Result;
 use serde_json::{Value, json};
-use tokio::sync::Notify;
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use super::about::{Jobs, event_of};
 
 use crate::failure::Failure;
 
 /// A call gets at most so many jobs, so that the event loop goes on meanwhile.
 const TASKS: usize = 100;
-
-/// A job whose handler runs.
-struct Entry {
-    task: Arc<Task>,
-    /// The handler has ended.
-    over: Arc<Notify>,
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        self.over.notify_one();
-    }
-}
+/// It gets no more when they have this many bytes.
+const ENOUGH: usize = 1 << 20;
 
 /// Where handlers run.
 pub(super) enum Handlers {
@@ -42,23 +31,24 @@ pub(super) enum Handlers {
 /// A worker, and its jobs.
 pub(super) struct Running {
     handlers: Handlers,
-    tasks: Mutex<HashMap<u32, Entry>>,
-    next_number: AtomicU32,
-    stops: UnboundedSender<(u32, &'static str)>,
-    stopping: tokio::sync::Mutex<UnboundedReceiver<(u32, &'static str)>>,
+    /// By number. It wraps around; those of jobs that run at the same time are never so far apart.
+    tasks: Mutex<HashMap<u32, Arc<Task>>>,
+    stops: tokio::sync::Mutex<UnboundedReceiver<(u64, Reason)>>,
     /// What happens to jobs in children, if anybody wants to know.
     events: tokio::sync::Mutex<UnboundedReceiver<Value>>,
 }
 
 impl Running {
     pub(super) fn new(handlers: Handlers, events: UnboundedReceiver<Value>) -> Self {
-        let (stops, stopping) = unbounded_channel();
+        let core = match &handlers {
+            Handlers::Here(core) => core,
+            Handlers::InChildren(worker) => worker.core(),
+        };
+        let stops = tokio::sync::Mutex::new(core.stops());
         Running {
             handlers,
             tasks: Mutex::default(),
-            next_number: AtomicU32::new(0),
             stops,
-            stopping: tokio::sync::Mutex::new(stopping),
             events: tokio::sync::Mutex::new(events),
         }
     }
@@ -78,12 +68,12 @@ impl Running {
         }
     }
 
-    fn tasks(&self) -> MutexGuard<'_, HashMap<u32, Entry>> {
+    fn tasks(&self) -> MutexGuard<'_, HashMap<u32, Arc<Task>>> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn task(&self, number: u32) -> Option<Arc<Task>> {
-        self.tasks().get(&number).map(|entry| entry.task.clone())
+        self.tasks().get(&number).cloned()
     }
 
     /// Jobs whose handlers have not ended fail.
@@ -92,60 +82,40 @@ impl Running {
         drop(tasks);
     }
 
-    /// The next jobs, with their arguments; none at the end of the worker. Those of children are none of them.
-    pub(super) async fn next(&self) -> Vec<(Value, Bytes)> {
-        let mut tasks = Vec::new();
+    /// The next jobs, as JSON; none at the end of the worker. Those of children are none of them.
+    pub(super) async fn next(&self) -> Jobs {
+        let mut jobs = Jobs::default();
         let Handlers::Here(core) = &self.handlers else {
             self.ended().await;
-            return tasks;
+            return jobs;
         };
         let mut next = Some(core.next().await);
+        // Without a pause up to its answer: what `stops` then tells comes after it.
         while let Some(JobStart::Start(task)) = next {
-            tasks.push(self.start(task));
-            if tasks.len() == TASKS {
+            let number = number_of(&task);
+            let task = Arc::new(task);
+            self.tasks().insert(number, task.clone());
+            jobs.add(number, &task);
+            if jobs.count == TASKS || jobs.size() >= ENOUGH {
                 break;
             }
             next = core.next().now_or_never();
         }
-        tasks
+        jobs
     }
 
-    fn start(&self, task: Task) -> (Value, Bytes) {
-        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
-        let about = about(number, &task);
-        let args = task.args().clone();
-        let (task, over) = (Arc::new(task), Arc::new(Notify::new()));
-        self.watch(number, task.clone(), over.clone());
-        self.tasks().insert(number, Entry { task, over });
-        (about, args)
-    }
-
-    /// Reports when the handler is to stop.
-    fn watch(&self, number: u32, task: Arc<Task>, over: Arc<Notify>) {
-        let stops = self.stops.clone();
-        tokio::spawn(async move {
-            tokio::select! {
-                reason = task.cancelled() => {
-                    // It fails only when the worker is gone.
-                    let _ = stops.send((number, reason.as_str()));
-                }
-                () = over.notified() => {}
-            }
-        });
-    }
-
-    /// Waits for jobs that are to stop: their numbers and reasons.
+    /// Waits for jobs that are to stop: their numbers and reasons. Some may have ended.
     pub(super) async fn stops(&self) -> Value {
         let mut stops = Vec::new();
-        self.stopping.lock().await.recv_many(&mut stops, TASKS).await;
-        stops.into_iter().map(|(number, reason)| json!([number, reason])).collect()
+        self.stops.lock().await.recv_many(&mut stops, TASKS).await;
+        stops.into_iter().map(|(number, reason)| json!([number as u32, reason.as_str()])).collect()
     }
 
     /// Waits for events; none: there are no more.
-    pub(super) async fn events(&self) -> Value {
+    pub(super) async fn events(&self) -> Vec<u8> {
         let mut events = Vec::new();
         self.events.lock().await.recv_many(&mut events, TASKS).await;
-        events.into()
+        Value::Array(events).to_string().into_bytes()
     }
 
     /// Zero for a job that has ended.
@@ -196,41 +166,37 @@ impl Running {
         number: u32,
         finish: Finish,
     ) -> Result<impl Future<Output = leaseq::Result<Settled>> + Send + use<>> {
-        let entry = self.tasks().remove(&number);
-        let entry = entry.ok_or_else(|| napi::Error::from_reason("the job has ended before"))?;
-        Ok(self.core().finish(&entry.task, finish))
+        let task = self.tasks().remove(&number);
+        let task = task.ok_or_else(|| napi::Error::from_reason("the job has ended before"))?;
+        Ok(self.core().finish(&task, finish))
+    }
+
+    /// All are reported, also if one of them has ended before.
+    pub(super) fn done_many(&self, numbers: &[u32], results: Vec<Option<String>>) -> Result<()> {
+        let mut results = results.into_iter();
+        let mut done = Ok(());
+        for number in numbers {
+            let result = results.next().flatten().map(Bytes::from);
+            match self.finish(*number, Finish::Done { result }) {
+                Ok(answer) => drop(answer),
+                Err(error) => done = Err(error),
+            }
+        }
+        done
     }
 }
 
-/// A job, as JavaScript sees it.
-fn about(number: u32, task: &Task) -> Value {
-    json!({
-        "number": number,
-        "name": task.name(),
-        "queue": task.queue(),
-        "id": String::from_utf8_lossy(task.id()),
-        "attempt": task.attempt(),
-        "maxAttempts": task.max_attempts(),
-        "generation": task.generation(),
-        "lastError": task.last_error(),
-        "meta": task.meta(),
-        "previous": task.trigger().map(|previous| json!({
-            "id": String::from_utf8_lossy(previous.id()),
-            "result": previous.result().map(|result| String::from_utf8_lossy(result)),
-        })),
-    })
+#[allow(clippy::cast_possible_truncation, reason = "it wraps around")]
+fn number_of(task: &Task) -> u32 {
+    task.number() as u32
 }
 
 /// What has happened to a job in a child; nothing if that is no event of JavaScript.
 pub(super) fn event(event: &Event<'_>) -> Option<Value> {
-    let of = |kind: &str, job: &Context| {
-        let args = String::from_utf8_lossy(job.task().args());
-        json!({ "kind": kind, "job": about(0, job.task()), "args": args })
-    };
     match event {
-        Event::Started(job) => Some(of("started", job)),
+        Event::Started(job) => Some(event_of("started", job.task())),
         Event::Ended(job, settled, time) => {
-            let mut ended = of("ended", job);
+            let mut ended = event_of("ended", job.task());
             ended["outcome"] = settled.as_str().into();
             ended["durationMs"] = (time.as_secs_f64() * 1e3).into();
             if let Settled::Retried { error, .. } | Settled::Dead { error } = settled {

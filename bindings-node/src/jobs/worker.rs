@@ -7,7 +7,7 @@ use leaseq_jobs::{ChildWorker, Event, ExitReason, WorkerCore};
 use napi::Result;
 use napi::bindgen_prelude::Either;
 use napi_derive::napi;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::options::{NativeChildren, NativeWorkerOptions};
@@ -97,16 +97,16 @@ impl NativeWorker {
         });
     }
 
-    /// Answers with jobs to run and their arguments; none: the worker has ended. Can be cancelled.
+    /// Answers with jobs to run; none: the worker has ended. Can be cancelled.
     #[napi]
     pub fn next(&self, call: u32) -> Result<()> {
         let running = self.running()?.clone();
         self.submissions.wait(call, async move {
-            let (about, data): (Vec<Value>, Vec<_>) = running.next().await.into_iter().unzip();
-            if about.is_empty() {
+            let jobs = running.next().await;
+            if jobs.count == 0 {
                 leave(running.core()).await;
             }
-            Ok(Outcome::WithData { about, data })
+            Ok(Outcome::Text(jobs.into_json()))
         });
         Ok(())
     }
@@ -123,7 +123,7 @@ impl NativeWorker {
     #[napi]
     pub fn events(&self, call: u32) -> Result<()> {
         let running = self.running()?.clone();
-        self.submissions.wait(call, async move { Ok(Outcome::Json(running.events().await)) });
+        self.submissions.wait(call, async move { Ok(Outcome::Text(running.events().await)) });
         Ok(())
     }
 
@@ -195,6 +195,12 @@ impl NativeWorker {
     ) -> Result<()> {
         let finish = Running::result(result.as_ref().map(|result| bytes(result)));
         self.finish(call, job, finish)
+    }
+
+    /// Jobs have succeeded, with these results; without any, the list is empty. Nobody waits for what becomes of them.
+    #[napi]
+    pub fn done_many(&self, jobs: &[u32], results: Vec<Option<String>>) -> Result<()> {
+        self.running()?.done_many(jobs, results)
     }
 
     /// A job has failed. `policy`: `retry`, `retryAfter`, `discard` or `bury`.

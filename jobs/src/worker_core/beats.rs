@@ -166,7 +166,7 @@ impl Beats {
             tokio::spawn(async move {
                 match running.queue.cancel(running.lease.id()).await {
                     Ok(_) => {
-                        running.cancel(Reason::User);
+                        shared.cancel(&running, Reason::User);
                         shared.withdraw_waiting(&running);
                     }
                     Err(error) => log::not_cancelled(&running, &error),

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use leaseq::{Client, Error, Result};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::beats::Beats;
 use super::exit::{Exit, ExitReason};
@@ -11,6 +12,7 @@ use super::fetcher::Fetcher;
 use super::finish::Finish;
 use super::options::WorkerOptions;
 use super::phases::supervise;
+use super::reason::Reason;
 use super::settlement::Settled;
 use super::state::{Caller, Phase, Popped, Shared};
 use super::task::Task;
@@ -133,6 +135,15 @@ impl WorkerCore {
         finish: Finish,
     ) -> impl Future<Output = Result<Settled>> + Send + use<> {
         task.finish(finish)
+    }
+
+    /// The numbers of tasks that are to stop, from now on, and why: for faces that would otherwise wait for
+    /// [`Task::cancelled`] of each task. A task may be among them twice, or before [`next`](WorkerCore::next) has returned it,
+    /// which [`Task::cancel_reason`] tells. Only the receiver of the first call gets them.
+    pub fn stops(&self) -> UnboundedReceiver<(u64, Reason)> {
+        let (stops, receiver) = unbounded_channel();
+        _ = self.shared.stops.set(stops);
+        receiver
     }
 
     /// Ends the worker in order: it leases nothing more, releases what no handler has started, and lets handlers run

@@ -84,7 +84,7 @@ impl Shared {
         finished.iter().for_each(|finished| settler::forget(&finished.running));
         settler::leave(ready.into());
         for running in tasks.values() {
-            running.cancel(Reason::Shutdown);
+            self.cancel(running, Reason::Shutdown);
             running.kill();
         }
         self.wake_all();

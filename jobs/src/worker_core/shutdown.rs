@@ -52,7 +52,7 @@ pub(super) fn drain(shared: &Arc<Shared>, grace: Duration, reason: ExitReason) {
 async fn end(shared: Arc<Shared>) {
     until_idle_or_grace_is_over(&shared).await;
     for running in shared.tasks() {
-        running.cancel(Reason::Shutdown);
+        shared.cancel(&running, Reason::Shutdown);
     }
     until_idle(&shared, KILL_AFTER).await;
     for running in shared.tasks() {

@@ -55,9 +55,18 @@ impl State {
 }
 
 impl Shared {
+    /// Asks the handler of the task to stop.
+    pub(super) fn cancel(&self, running: &Running, reason: Reason) {
+        running.cancel(reason);
+        if let (Some(stops), Some(reason)) = (self.stops.get(), running.reason()) {
+            // It fails only when nobody listens any more.
+            _ = stops.send((running.id, reason));
+        }
+    }
+
     /// The lease of the task is lost.
     pub(super) fn lost(&self, running: &Running) {
-        running.cancel(Reason::Lost);
+        self.cancel(running, Reason::Lost);
         let mut state = self.lock();
         if state.detach_lost(running, &self.options) {
             self.slot_is_free(&state);

@@ -2,17 +2,19 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use leaseq::{Error, Measured, Result, WorkQueue};
 use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::exit::{Exit, ExitReason};
 use super::measurements::Measurements;
 use super::options::WorkerOptions;
+use super::reason::Reason;
 use super::refusals::Refusals;
 use super::running::Running;
 use super::settlement::{Settled, Settlement};
@@ -62,6 +64,8 @@ pub(super) struct Shared {
     pub(super) left: CancellationToken,
     /// A task has ended, or the phase or the end of the grace period has changed.
     pub(super) changed: Notify,
+    /// Who wants to know which tasks are to stop.
+    pub(super) stops: OnceLock<UnboundedSender<(u64, Reason)>>,
 }
 
 pub(super) struct State {
@@ -221,6 +225,7 @@ impl Shared {
             timer: Notify::new(),
             left: CancellationToken::new(),
             changed: Notify::new(),
+            stops: OnceLock::new(),
         }))
     }
 

@@ -56,6 +56,11 @@ impl Task {
         }
     }
 
+    /// Its number in this worker, which [`WorkerCore::stops`](crate::WorkerCore::stops) names.
+    pub fn number(&self) -> u64 {
+        self.running.id
+    }
+
     /// The name of the job.
     pub fn name(&self) -> &str {
         &self.running.name

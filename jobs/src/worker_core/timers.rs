@@ -59,7 +59,7 @@ fn act(shared: &Arc<Shared>, running: &Arc<Running>, now: Instant) {
             shared.set_timer(&mut state, at, running.id);
         }
         if stage == Some(Stage::Cancel) {
-            running.cancel(Reason::Timeout);
+            shared.cancel(running, Reason::Timeout);
         }
         stage
     };
@@ -93,7 +93,7 @@ async fn watch(shared: Arc<Shared>, running: Arc<Running>) {
             () = lease.lost() => false,
         };
         if cancelled {
-            running.cancel(Reason::User);
+            shared.cancel(&running, Reason::User);
             shared.withdraw_waiting(&running);
             if timeout(kill_after, lease.lost()).await.is_err() {
                 running.kill();

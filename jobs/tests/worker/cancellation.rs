@@ -10,6 +10,7 @@ use crate::support::{Bench, Echo, PATIENCE, on_every_engine, soon, start};
 
 on_every_engine!(
     a_cancellation_arrives_while_all_slots_are_busy,
+    one_receiver_hears_of_every_task_that_is_to_stop,
     a_job_that_succeeds_although_it_is_cancelled_is_completed,
     a_lost_lease_cancels_the_task,
     a_handler_that_ignores_its_cancellation_is_dropped,
@@ -32,6 +33,32 @@ async fn a_cancellation_arrives_while_all_slots_are_busy(bench: Bench) {
     for job in &jobs {
         assert_eq!(job.outcome(PATIENCE).await.unwrap(), Some(Outcome::Cancelled));
     }
+}
+
+async fn one_receiver_hears_of_every_task_that_is_to_stop(bench: Bench) {
+    let core = bench.core(|options| {
+        options.slots = 3;
+        options.lease = Duration::from_millis(400);
+    });
+    let mut stops = core.stops();
+    let user = bench.add("user").await;
+    let cancelled = start(&core).await;
+    let removed = bench.add("lost").await;
+    let lost = start(&core).await;
+    bench.add("shutdown").await;
+    let interrupted = start(&core).await;
+    user.cancel().await.unwrap();
+    assert_eq!(soon(stops.recv()).await, Some((cancelled.number(), Reason::User)));
+    removed.queue().remove(removed.id()).await.unwrap();
+    assert_eq!(soon(stops.recv()).await, Some((lost.number(), Reason::Lost)));
+    for task in [&cancelled, &lost] {
+        soon(core.finish(task, Finish::Cancelled)).await.unwrap();
+    }
+    core.drain(Duration::ZERO);
+    assert_eq!(soon(stops.recv()).await, Some((interrupted.number(), Reason::Shutdown)));
+    soon(core.finish(&interrupted, Finish::Cancelled)).await.unwrap();
+    // Who comes later hears nothing.
+    assert_eq!(core.stops().recv().await, None);
 }
 
 async fn a_job_that_succeeds_although_it_is_cancelled_is_completed(bench: Bench) {
