@@ -3,31 +3,29 @@
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use leaseq::Client;
 use leaseq_test_support::RedisServer;
+use tempfile::TempDir;
 
 use crate::cycles::{Cycles, Kind};
-use crate::server_time::{STEPS, Side};
+use crate::server_time::{STEPS, Side, Step};
 
 /// Items in a batch; how many batches are not counted, because the server compiles the scripts and keeps up to 512
 /// entries of a hash in a list; and how many are.
 const SIZES: [(usize, usize, usize); 2] = [(100, 6, 100), (1, 600, 500)];
 
-pub(crate) async fn measure() {
-    let dir = tempfile::tempdir().unwrap();
-    let binary = dir.path().join("redis-server");
-    let mut script = std::fs::File::create(&binary).unwrap();
-    let server = std::env::var("LEASEQ_REDIS_SERVER").unwrap_or("redis-server".into());
-    write!(script, "#!/bin/sh\nexec valgrind -q --tool=callgrind {server} \"$@\"\n").unwrap();
-    script.set_permissions(std::fs::Permissions::from_mode(0o755)).unwrap();
-    drop(script);
+/// How many items wait in a queue that is worked on all the time.
+const WAITING: [usize; 3] = [0, 100, 400];
 
+pub(crate) async fn measure() {
+    let server = Callgrind::new();
     println!("instructions of the server for an item: add + lease + complete");
     for (size, first, batches) in SIZES {
         for kind in Kind::ALL {
-            let server = RedisServer::builder().binary(&binary).arg("--hz", "1").start();
+            let server = server.start();
             let client = Client::connect(&server.url()).await.unwrap();
             let mut cycles =
                 Cycles::new(client.queue("cycles").unwrap(), kind, size, first + batches);
@@ -47,6 +45,65 @@ pub(crate) async fn measure() {
                 "batches of {size:>3}, {name:<22} {sum:>7.0} = {add:.0} + {lease:.0} + {complete:.0}"
             );
         }
+    }
+    println!("the sum, while others wait");
+    for (size, first, batches) in SIZES {
+        for kind in [Kind::Plain, Kind::Unique, Kind::Keyed] {
+            let mut sums = Vec::new();
+            for waiting in WAITING {
+                let sum = beside_waiting(&server, kind, waiting, (size, first, batches)).await;
+                sums.push(format!("{sum:.0} beside {waiting}"));
+            }
+            println!("batches of {size:>3}, {:<22} {}", kind.name(), sums.join(", "));
+        }
+    }
+}
+
+/// Each batch is leased and completed before the next one is added.
+async fn beside_waiting(
+    server: &Callgrind,
+    kind: Kind,
+    waiting: usize,
+    (size, first, batches): (usize, usize, usize),
+) -> f64 {
+    let server = server.start();
+    let client = Client::connect(&server.url()).await.unwrap();
+    let queue = client.queue("waiting").unwrap();
+    // Small calls, as they come to such a queue.
+    let mut others = Cycles::new(queue.clone(), kind, 10, waiting.div_ceil(10));
+    others.run(Step::Add, 0..waiting.div_ceil(10)).await;
+    let mut cycles = Cycles::new(queue, kind, size, first + batches);
+    let mut before = 0.0;
+    for batch in 0..first + batches {
+        if batch == first {
+            before = executed(server.pid());
+        }
+        for step in STEPS {
+            cycles.run(step, batch..batch + 1).await;
+        }
+    }
+    (executed(server.pid()) - before) / (size * batches) as f64
+}
+
+/// A server that runs in callgrind.
+struct Callgrind {
+    binary: PathBuf,
+    _dir: TempDir,
+}
+
+impl Callgrind {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let binary = dir.path().join("redis-server");
+        let mut script = std::fs::File::create(&binary).unwrap();
+        let server = std::env::var("LEASEQ_REDIS_SERVER").unwrap_or("redis-server".into());
+        write!(script, "#!/bin/sh\nexec valgrind -q --tool=callgrind {server} \"$@\"\n").unwrap();
+        script.set_permissions(std::fs::Permissions::from_mode(0o755)).unwrap();
+        Callgrind { binary, _dir: dir }
+    }
+
+    fn start(&self) -> RedisServer {
+        RedisServer::builder().binary(&self.binary).arg("--hz", "1").start()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Data of another version, and the form of stored data.
 
 use ::redis::Commands;
-use leaseq::{ErrorKind, State};
+use leaseq::{CompleteOptions, ErrorKind, State};
 
 use crate::support::redis::Redis;
 use crate::support::*;
@@ -76,5 +76,32 @@ async fn many_leases_at_once_are_stored_as_a_skip_list() {
     let many = queue.lease_many(40, at_once()).await.unwrap();
     assert_eq!(kept(), ("skiplist".to_owned(), 60));
     assert_eq!(queue.complete_many(few.iter().chain(&many)).await.unwrap(), [true; 60]);
+    assert!(queue.check().await.unwrap().is_sound());
+}
+
+/// The server stores a hash of up to 512 short fields as a list, which it searches linearly.
+#[tokio::test]
+async fn hashes_with_an_entry_for_each_item_are_stored_as_tables() {
+    let redis = Redis::start();
+    let mut raw = redis.server().connection();
+    let mut expect_tables = |keys: &[&str]| {
+        for key in keys {
+            let mut encoding = ::redis::cmd("OBJECT");
+            encoding.arg("ENCODING").arg(format!("leaseq:{{jobs}}:{key}"));
+            let encoding: String = encoding.query(&mut raw).unwrap();
+            assert_eq!(encoding, "hashtable", "{key}");
+        }
+    };
+    let bench = Bench::new(redis);
+    let queue = bench.queue().await;
+    queue.add_item(item("a").priority(1)).await.unwrap();
+    expect_tables(&["meta", "items", "ids", "details"]);
+    queue.add_item(item("b").unique("b").key("b").retain(secs(60))).await.unwrap();
+    expect_tables(&["uniques"]);
+    let leases = queue.lease_many(2, at_once()).await.unwrap();
+    expect_tables(&["places"]);
+    let results = CompleteOptions::new().results([None, Some("done".into())]);
+    assert_eq!(queue.complete_many_with(&leases, results).await.unwrap(), [true; 2]);
+    expect_tables(&["ended", "results"]);
     assert!(queue.check().await.unwrap().is_sound());
 }

@@ -47,10 +47,10 @@ end
 
 -- An entry in a place. Only damage has made entries that are no numbers. Of long ones the beginning has to do: a
 -- listing by time goes on after all entries that begin so.
-local LONG = 100
+local LONGEST_PLACE = 100
 local function name_of(entry)
   if #entry <= 32 and string.find(entry, '^[%w_-]+$') then return entry end
-  if #entry > LONG then entry = string.sub(entry, 1, LONG) .. (reverse and '' or string.rep('\255', 8)) end
+  if #entry > LONGEST_PLACE then entry = string.sub(entry, 1, LONGEST_PLACE) .. (reverse and '' or string.rep('\255', 8)) end
   local hex = string.gsub(entry, '.', function(c) return string.format('%02x', string.byte(c)) end)
   return '.' .. hex
 end
@@ -88,7 +88,7 @@ local function find(key, anchor, index)
   for from = index, index + MAX_SEARCH - PART, PART do
     local part = redis.call('LRANGE', key, from, from + PART - 1)
     for i, number in ipairs(part) do
-      if number == anchor or (#number > LONG and name_of(number) == name_of(anchor)) then return from + i - 1 end
+      if number == anchor or (#number > LONGEST_PLACE and name_of(number) == name_of(anchor)) then return from + i - 1 end
     end
     if #part < PART then return nil, math.huge end
   end

@@ -79,7 +79,7 @@ local before_ids = (old or extended) and function(number_of)
   end
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   if expired then make_room(old, expired, number_of) end
-  if owning > 0 then redis.call('HSET', UNIQUES, unpack(owners)) end
+  if owning > 0 then redis.call('HSET', UNIQUES, owners[1], LONG, unpack(owners)) end
   if #timers > 0 then redis.call('ZADD', TIMERS, unpack(timers)) end
 end
 

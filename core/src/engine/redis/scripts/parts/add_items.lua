@@ -72,10 +72,10 @@ if added > 0 then
     redis.call('HSET', META, 'large', large, 'largest', text(largest))
   end
   if note_added then note_added(names) end
-  redis.call('HSET', ITEMS, unpack(records))
+  redis.call('HSET', ITEMS, records[1], LONG, unpack(records))
   if before_ids then before_ids(number_of) end
-  redis.call('HSET', IDS, unpack(names))
-  if #details > 0 then redis.call('HSET', DETAILS, unpack(details)) end
+  redis.call('HSET', IDS, names[1], LONG, unpack(names))
+  if #details > 0 then redis.call('HSET', DETAILS, details[1], LONG, unpack(details)) end
   if plain > 0 then redis.call('LPUSH', KEYS[READY], unpack(ready)) end
   if moves then moves.write() end
   notify_workers(meta[2], plain > 0 and now or math.max(soonest, now))

@@ -3,7 +3,7 @@
 -- is extended.
 local function make_queue(incarnation, format)
   local early = not format and redis.call('HDEL', META, 'awaited') == 1
-  redis.call('HSET', META, 'format', early and '2+1' or format or PLAIN, 'incarnation', incarnation)
+  redis.call('HSET', META, 'format', LONG, 'format', early and '2+1' or format or PLAIN, 'incarnation', incarnation)
   redis.call('PERSIST', META)
   redis.call('PERSIST', LANES)
 end

@@ -5,3 +5,8 @@ local LANES, META, ITEMS, IDS, LEASED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS
 local DETAILS, WAKE, DELAYED, DEAD, DUE = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
 local READY = 11
 local ARGV = ARGV -- a local is faster in loops than a global
+
+-- The server keeps a hash of up to 512 fields with short values as a list, and searches it from the start for each field. A
+-- value that is too long for such a list turns the hash into a table, which it stays until it is empty. So whoever fills a
+-- hash writes this to the first field, and then, in the same command, what it is to have.
+local LONG = '00000000000000000000000000000000000000000000000000000000000000000'

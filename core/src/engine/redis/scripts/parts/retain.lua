@@ -14,8 +14,8 @@ local function retain_items(set, numbers, retains, results)
       kept[with_results - 1], kept[with_results] = number, results[i]
     end
   end
-  redis.call('HSET', ENDED, unpack(ended))
-  if #kept > 0 then redis.call('HSET', RESULTS, unpack(kept)) end
+  redis.call('HSET', ENDED, ended[1], LONG, unpack(ended))
+  if #kept > 0 then redis.call('HSET', RESULTS, kept[1], LONG, unpack(kept)) end
   if redis.call('EXISTS', EXPIRIES) == 1 then redis.call('ZREM', EXPIRIES, unpack(numbers)) end
   redis.call('ZADD', set, unpack(scores))
   forget_marks(numbers)

@@ -42,7 +42,7 @@ local function write_places(keys, places, changed)
       empty[#empty + 1] = key
     end
   end
-  if #changed > 0 then redis.call('HSET', PLACES, unpack(changed)) end
+  if #changed > 0 then redis.call('HSET', PLACES, changed[1], LONG, unpack(changed)) end
   if #empty > 0 then redis.call('HDEL', PLACES, unpack(empty)) end
 end
 
