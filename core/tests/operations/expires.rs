@@ -256,6 +256,20 @@ async fn its_unique_key_is_free(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// Of those that expire at the same time, the one that was added first dies first, whoever has taken its key.
+async fn deaths_have_an_order(bench: &Bench) {
+    let queue = bench.queue().await;
+    let items = [short("a"), short("b").unique("k"), short("c").delay(secs(9))];
+    queue.add_items(items).await.unwrap();
+    bench.advance(secs(10));
+    assert!(add(&queue, item("other").unique("k")).await);
+    queue.light_clean().await.unwrap();
+    let dead = list_all(&queue, State::Dead, 10).await;
+    let dead: Vec<_> = dead.iter().map(|info| &info.id[..]).collect();
+    assert_eq!(dead, [b"a", b"b", b"c"]);
+    assert_sound(&queue).await;
+}
+
 /// The key of a dead item stays reserved as long as that of any other.
 async fn a_reserved_key_stays_taken(bench: &Bench) {
     let queue = bench.queue().await;
@@ -361,6 +375,7 @@ on_every_engine!(
     operators_find_a_dead_item,
     a_replacement_brings_its_own,
     its_unique_key_is_free,
+    deaths_have_an_order,
     a_reserved_key_stays_taken,
     many_that_have_expired_are_passed_step_by_step,
     a_quiet_queue_is_swept_within_a_minute,

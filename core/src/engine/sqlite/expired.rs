@@ -124,7 +124,7 @@ pub(super) fn sweep(
             coalesce((SELECT length(data) FROM large WHERE large.number = extra.number), 0)
         FROM extra LEFT JOIN item ON item.number = extra.number
         WHERE extra.queue = ?1 AND extra.expires_at BETWEEN 0 AND ?2
-        ORDER BY extra.expires_at LIMIT ?3";
+        ORDER BY extra.expires_at, extra.number LIMIT ?3";
     const SEEN_LEASED: &str = concat!(
         "UPDATE extra SET expires_at = -expires_at, ended_at = NULL, result = NULL, ",
         readable!(),
