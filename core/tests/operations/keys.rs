@@ -198,6 +198,24 @@ async fn many_at_once(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+async fn a_thousand_places_of_one_key(bench: &Bench) {
+    let queue = bench.queue().await;
+    limit(&queue, 1_000).await;
+    add(&queue, (0..2_500).map(|i| keyed(i.to_string(), "k"))).await;
+    let (mut current, mut seen) = (leases(&queue, 1_000).await, Vec::new());
+    while !current.is_empty() {
+        assert!(seen.len() == 2_000 || current.len() == 1_000);
+        assert!(got(&queue).await.is_empty(), "all others are held");
+        assert_eq!(of_key(&queue, "k").await, (current.len() as u64, 1_000));
+        seen.extend(ids(&current));
+        let completed = queue.complete_many(&current).await.unwrap();
+        assert!(completed.into_iter().all(|completed| completed));
+        current = leases(&queue, 1_000).await;
+    }
+    assert_eq!(seen, (0..2_500).map(|i| i.to_string()).collect::<Vec<_>>());
+    assert_sound(&queue).await;
+}
+
 async fn one_full_key_in_front_of_others(bench: &Bench) {
     let queue = bench.queue().await;
     add(&queue, (0..5_000).map(|i| keyed(i.to_string(), "full"))).await;
@@ -218,5 +236,6 @@ on_every_engine!(
     limits_are_set_and_shown,
     a_lower_limit_takes_no_lease_away,
     many_at_once,
+    a_thousand_places_of_one_key,
     one_full_key_in_front_of_others,
 );

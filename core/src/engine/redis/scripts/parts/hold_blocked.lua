@@ -1,3 +1,15 @@
+-- Whether one of `asked` numbers has a place of the same key already.
+local FEW = 16
+local function is_placed(place, number, asked)
+  -- Searching the text for each of many numbers would take longer than reading it once.
+  if (asked or 1) <= FEW then return has_place(place, number) end
+  if not place.has then
+    place.has = {}
+    for _, taken in ipairs(numbers_of(place, math.huge)) do place.has[taken] = true end
+  end
+  return place.has[number]
+end
+
 -- Of the items popped from a ready list, up to the first `need` that can be leased: gives those with keys their places,
 -- and holds those that must wait. These are dropped from the lists. The caller leases the others, and puts back what
 -- follows. `keys`: index to the key of an item; `orders`: number to the order of an item that had come back to the
@@ -7,7 +19,7 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
   for i = 1, count do
     local key = keys[i]
     if key and seen[key] then
-      shared[key] = true
+      shared[key] = (shared[key] or 1) + 1
     elseif key then
       named_count = named_count + 1
       named[named_count], seen[key] = key, true
@@ -25,8 +37,11 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
   -- before it leased the item.
   local placed, their_keys, is_leased, lost = {}, {}, {}, {}
   for i = 1, #busy > 0 and count or 0 do
-    local place = keys[i] and places[keys[i]]
-    if place and has_place(place, popped[i]) then placed[#placed + 1], their_keys[#placed + 1] = popped[i], keys[i] end
+    local key, number = keys[i], popped[i]
+    local place = key and places[key]
+    if place and place.count > 0 and is_placed(place, number, shared[key]) then
+      placed[#placed + 1], their_keys[#placed + 1] = number, key
+    end
   end
   for n, deadline in ipairs(#placed > 0 and redis.call('ZMSCORE', LEASED, unpack(placed)) or {}) do
     local key = their_keys[n]
@@ -51,7 +66,7 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
     return rank_of(priority, key_step.order)
   end
   priority = tonumber(priority)
-  local held, opening, timed, kept, leased, fresh_size = {}, {}, {}, 0, 0, 0
+  local held, held_count, opening, timed, kept, leased, fresh_size = {}, 0, {}, {}, 0, 0, 0
   for i = 1, count do
     local key, number, rank = leased < need and keys[i], popped[i], nil
     local place = key and places[key]
@@ -75,7 +90,8 @@ local function hold_blocked(popped, found, known, need, priority, keys, orders)
       end
     end
     if rank then
-      held[#held + 1] = { key = key, rank = rank, number = number }
+      held_count = held_count + 1
+      held[held_count] = { key = key, rank = rank, number = number }
     else
       if found[i] then leased = leased + 1 end
       kept = kept + 1

@@ -10,8 +10,12 @@ local function begin_leaving(numbers, keys)
       count = count + 1
       named[count], first[key] = key, number
     elseif key then
-      all[key] = all[key] or { first[key] }
-      table.insert(all[key], number)
+      local theirs = all[key]
+      if not theirs then
+        theirs = { first[key] }
+        all[key] = theirs
+      end
+      theirs[#theirs + 1] = number
     end
   end
   if count == 0 then return nil end

@@ -10,9 +10,10 @@ local function read_order() return last_order(redis.call('HGET', META, 'holds'))
 -- Puts items into the lines of their keys: key, rank and number of each. Before, their keys have got their flags.
 -- `last`: the last order that was given.
 local function hold(items, last)
-  local entries, scored = {}, {}
+  local entries, scored, key, line = {}, {}, nil, nil
   for n, one in ipairs(items) do
-    entries[2 * n - 1], entries[2 * n] = '0', entry_of(one.key, one.rank, one.number)
+    if one.key ~= key then key, line = one.key, line_of(one.key) end
+    entries[2 * n - 1], entries[2 * n] = '0', entry_in(line, one.rank, one.number)
     scored[2 * n - 1], scored[2 * n] = text(one.rank), one.number
   end
   redis.call('HSET', META, 'holds', text(last))

@@ -11,7 +11,7 @@
 
 -- PLACES: key to its flag, nothing or the rank of the first item of its line, or a lower one (16 digits, plus 2^48), then a
 -- space, and each number with a space behind it. Returns a table of `flag` (nil: none), `taken` (from the first space on) and
--- `count` (how many numbers).
+-- `count` (how many numbers, also those of parts/write_places.lua that are not in `taken` yet).
 local function read_place(value)
   if not value then return { taken = ' ', count = 0 } end
   local flag, taken = string.match(value, '^(%d*)(.*)$')

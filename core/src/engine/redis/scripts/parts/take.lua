@@ -74,7 +74,7 @@ local function take(at, target, touched)
       if count < seen then look_ahead = math.min(2 * seen, 500) end
     else
       local seen, died
-      seen, room, died = take_open(open, need, 1000 - touched, room, #numbers + dropped == 0, drop_expired)
+      seen, room, died = take_open(open, need, 1000 - touched, room, #numbers + dropped == 0, plain, drop_expired)
       touched, dropped = touched + seen, dropped + died
     end
     if #numbers + dropped == 0 then room = MAX_REPLY end

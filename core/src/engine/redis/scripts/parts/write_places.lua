@@ -1,11 +1,23 @@
-local function has_place(place, number) return string.find(place.taken, ' ' .. number .. ' ', 1, true) end
+-- Numbers that take places wait in `place.new` until their text is needed: appending each alone would copy all others.
+local function taken_of(place)
+  if place.new then place.taken, place.new = place.taken .. table.concat(place.new, ' ') .. ' ', nil end
+  return place.taken
+end
+
+local function has_place(place, number) return string.find(taken_of(place), ' ' .. number .. ' ', 1, true) end
 
 local function take_place(place, number)
-  place.taken, place.count, place.changed = place.taken .. number .. ' ', place.count + 1, true
+  local new = place.new
+  if not new then
+    new = {}
+    place.new = new
+  end
+  new[#new + 1] = number
+  place.count, place.changed = place.count + 1, true
 end
 
 local function leave_places(place, numbers)
-  local before, rest = place.taken, nil
+  local before, rest = taken_of(place), nil
   if numbers[2] then
     -- All in one pass, because each number alone would copy all others.
     local gone = {}
@@ -21,7 +33,7 @@ local function leave_places(place, numbers)
 end
 
 local function value_of(place)
-  return (place.flag and string.format('%016d', place.flag + MIDDLE) or '') .. place.taken
+  return (place.flag and string.format('%016d', place.flag + MIDDLE) or '') .. taken_of(place)
 end
 
 -- Makes the line of a key begin at this rank, or at a lower one.
