@@ -1,3 +1,13 @@
+-- Replaces all elements of an array by those of these lists.
+local function replace_all(array, lists)
+  local size, count = #array, 0
+  for _, list in ipairs(lists) do
+    for n = 1, #list do array[count + n] = list[n] end
+    count = count + #list
+  end
+  for n = size, count + 1, -1 do array[n] = nil end
+end
+
 -- Replaces ARGV by the arguments of add.lua for these items, which parts/unpack_items.lua has read. `twice`: two have the same
 -- unique key.
 local function add_arguments(items, salt, twice)
@@ -6,7 +16,8 @@ local function add_arguments(items, salt, twice)
     for _, value in ipairs({ ... }) do list[#list + 1] = type(value) == 'number' and text(value) or value end
   end
   local extended = false
-  for i, item in ipairs(items) do
+  for i = 1, #items do
+    local item = items[i]
     ids[i], records[i] = item.id, item.record
     -- Any flag before the id.
     extended = extended or (string.byte(item.record) or 0) > 2
@@ -27,8 +38,5 @@ local function add_arguments(items, salt, twice)
       lists[#lists + 1] = list
     end
   end
-  for _ = 1, #ARGV do table.remove(ARGV) end
-  for _, list in ipairs(lists) do
-    for _, value in ipairs(list) do table.insert(ARGV, value) end
-  end
+  replace_all(ARGV, lists)
 end

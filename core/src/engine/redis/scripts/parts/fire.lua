@@ -19,10 +19,10 @@ end
 -- Items that end now, and fire this. `names`: by index, nil if none has any. `letter`: see above. `results`: by index, those
 -- of completions; they are kept for follow-ups that want them.
 local function fire(numbers, names, kinds, letter, results)
-  local notes, kept = {}, {}
+  local notes, kept, head = {}, {}, text(kinds) .. letter
   for i = 1, names and #numbers or 0 do
     local name, result = names[i], results and results[i]
-    if name then notes[#notes + 1] = kinds .. letter .. name .. numbers[i] end
+    if name then notes[#notes + 1] = head .. name .. numbers[i] end
     if name and result and string.byte(name) % 2 == 1 and #result <= MAX_COPIED_RESULT then
       kept[#kept + 1] = name .. 'r'
       kept[#kept + 1] = result
@@ -59,12 +59,12 @@ end
 
 -- What calls add that end these items: a name and packed items, by index.
 local function fire_added(numbers, added)
-  local packed, notes = {}, {}
+  local packed, notes, head = {}, {}, text(COMPLETES) .. 'a'
   for i, value in pairs(added) do
     local name = string.sub(value, 1, NAME)
     packed[#packed + 1] = name
     packed[#packed + 1] = string.sub(value, NAME + 1)
-    notes[#notes + 1] = COMPLETES .. 'a' .. name .. numbers[i]
+    notes[#notes + 1] = head .. name .. numbers[i]
   end
   if #packed > 0 then redis.call('HSET', FOLLOW_UPS, unpack(packed)) end
   write_notes(notes)

@@ -7,17 +7,18 @@ local DEATH, ADDED, LAST, GROUP_END = 100, 97, 108, 103 -- the letters `d`, `a`,
 -- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
 -- mark says: the number of the first entry that these notes write.
 local function read_notes()
+  local byte, sub, read_size = string.byte, string.sub, struct.unpack
   local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, 0, MOST_NOTES)
   local count, first = string.match(found[1] or '', '^#(%d+) ([^ ]+)$')
   if count then table.remove(found, 1) end
   for n = 1, math.min(#found, count and tonumber(count) or MOST_NOTES) do
     local note = found[n]
-    local kinds, letter = string.byte(note, 1, 2)
-    local name, number = string.sub(note, 3, 2 + NAME), string.sub(note, 3 + NAME)
+    local kinds, letter = byte(note, 1, 2)
+    local name, number = sub(note, 3, 2 + NAME), sub(note, 3 + NAME)
     kinds = (kinds or 48) - 48
     if kinds < 0 or kinds > 8 or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
-    local wants_result = name and kinds % 2 == 1 and string.byte(name) % 2 == 1
-    room = room - (name and struct.unpack('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
+    local wants_result = name and kinds % 2 == 1 and byte(name) % 2 == 1
+    room = room - (name and read_size('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
     if room < 0 and n > 1 then break end
     notes[n] = { kinds = kinds, letter = letter, name = name, number = number, wants_result = wants_result }
   end
@@ -26,21 +27,23 @@ end
 
 -- Adds to the notes what they name, `packed`, and the result.
 local function read_packed(notes)
-  local names, places, fields = {}, {}, {}
-  for n, note in ipairs(notes) do
-    local at = #names + 1
-    if note.name then names[at], places[at], fields[at] = note.name, n, 'packed' end
-    if note.wants_result then names[at + 1], places[at + 1], fields[at + 1] = note.name .. 'r', n, 'result' end
+  if #notes == 0 then return end
+  local names, results, theirs = {}, {}, {}
+  for n = 1, #notes do
+    local note = notes[n]
+    names[n] = note.name or ''
+    if note.wants_result then results[#results + 1], theirs[#theirs + 1] = note.name .. 'r', note end
   end
-  for i, value in ipairs(#names > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(names)) or {}) do
-    notes[places[i]][fields[i]] = value
-  end
+  local packed = redis.call('HMGET', FOLLOW_UPS, unpack(names))
+  for n = 1, #notes do notes[n].packed = notes[n].name and packed[n] end
+  for i, value in ipairs(#results > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(results)) or {}) do theirs[i].result = value end
 end
 
 -- Marks notes of groups that have not ended, for the same reason. One that is gone had ended. See parts/groups.lua.
 local function find_untrue_groups(notes)
   local headers, theirs = {}, {}
-  for _, note in ipairs(notes) do
+  for n = 1, #notes do
+    local note = notes[n]
     if note.owner and note.letter == GROUP_END then headers[#headers + 1], theirs[#theirs + 1] = 'G' .. note.owner, note end
   end
   for i, found in ipairs(#headers > 0 and redis.call('HMGET', KEYS[LAST_KEY + 1], unpack(headers)) or {}) do
@@ -52,16 +55,20 @@ end
 -- Marks notes of items that have not ended or died, because the script that was to end them has stopped half-way. An item
 -- that is alive may have died if it was requeued since, which FOLLOW_UPS knows then. One that was to be requeued is still dead.
 local function find_untrue(notes)
-  local ids, theirs, requeued = {}, {}, {}
-  for _, note in ipairs(notes) do
-    local fine, owner, first = pcall(owner_of_packed, note.packed)
-    if fine then
-      note.owner, note.first = owner, first
-      if note.letter ~= ADDED and note.letter ~= GROUP_END then ids[#ids + 1], theirs[#theirs + 1] = owner, note end
+  local ids, theirs, requeued, count = {}, {}, {}, 0
+  for n = 1, #notes do
+    local note = notes[n]
+    if note.packed and #note.packed >= 2 then -- else damage
+      note.owner, note.first = owner_of_packed(note.packed)
+      if note.letter ~= ADDED and note.letter ~= GROUP_END then
+        count = count + 1
+        ids[count], theirs[count] = note.owner, note
+      end
     end
   end
-  local numbers, living = {}, {}
-  for i, number in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do
+  local numbers, living, known = {}, {}, count > 0 and redis.call('HMGET', IDS, unpack(ids))
+  for i = 1, count do
+    local number = known[i]
     if number == theirs[i].number then numbers[#numbers + 1], living[#living + 1] = number, theirs[i] end
   end
   if #numbers == 0 then return end
@@ -88,27 +95,32 @@ end
 local function collect()
   local notes, first = read_notes()
   local found = { items = {}, entries = {}, done = {}, twice = false, first = first, count = first and 1 or 0 }
-  local ids, uniques, items, entries, done = {}, {}, found.items, found.entries, found.done
+  local ids, uniques, items, entries, done, none = {}, {}, found.items, found.entries, found.done, {}
+  local was_attached = #notes > 0 and read_settings().attached
   read_packed(notes)
   find_untrue(notes)
   find_untrue_groups(notes)
   -- A script that has stopped behind its notes and was repeated has written the last note of an item twice.
   local had_last = {}
-  for n, note in ipairs(notes) do
-    local fine, theirs = true, {}
+  for n = 1, #notes do
+    local note, fine, theirs = notes[n], true, none
     local is_true = note.owner and not note.untrue and not had_last[note.name]
     if is_true and note.kinds > 0 then
       fine, theirs = pcall(unpack_items, note.packed, note.first, note.kinds, note.owner, note.result)
     end
-    if not fine then theirs = {} end
-    local read, report = pcall(report_of, note)
-    if is_true and read and report then table.insert(theirs, 1, report) end
+    if not fine then theirs = none end
+    if is_true and is_of_member(note) then
+      local read, report = pcall(report_of, note)
+      if read and report then theirs = { report, unpack(theirs) } end
+    end
     local depends = #items + #entries + #theirs > MOST
-    for _, item in ipairs(theirs) do
+    for i = 1, #theirs do
+      local item = theirs[i]
       depends = depends or item.id and ids[item.id] or item.unique and item.replaces and uniques[item.unique]
     end
     if depends and n > 1 then break end
-    for _, item in ipairs(theirs) do
+    for i = 1, #theirs do
+      local item = theirs[i]
       if item.queue then
         entries[#entries + 1] = item
       else
@@ -120,7 +132,7 @@ local function collect()
     if note.name and note.letter ~= DEATH and note.letter ~= OPENED and not note.untrue then
       had_last[note.name] = true
       done[#done + 1] = note.name
-      if note.letter == LAST then done[#done + 1] = note.number .. '+' end
+      if was_attached and note.letter == LAST then done[#done + 1] = note.number .. '+' end
       if note.wants_result then done[#done + 1] = note.name .. 'r' end
     end
     if note.requeued then done[#done + 1] = note.name .. 'q' end

@@ -1,11 +1,12 @@
--- What a note reports to the group of its item; nil if the item is no member, or nothing changes for its place. The place stands
--- before the follow-ups:
+local OPENED = 111 -- the letter `o` of a note
+local function is_of_member(note) return string.byte(note.name) % 4 >= 2 end
+
+-- What a note of a member reports to its group; nil if nothing changes for its place. The place stands before the follow-ups:
 --   its length (4 bytes), 0, the place (4 bytes), the length of the name of the group's queue (a byte), this, the length of the
 --   stored id of the group (2 bytes), this, its number
-local OPENED = 111 -- the letter `o` of a note
 local function report_of(note)
   local state = note.letter == OPENED and '-' or note.kinds % 2 == 1 and 'c' or note.kinds >= 4 and 'e'
-  if not state or math.floor(string.byte(note.name) / 2) % 2 == 0 then return nil end
+  if not state then return nil end
   local packed, at = note.packed, note.first
   local length, on, place, queue_length = struct.unpack('>I4BI4B', packed, at)
   if on ~= 0 then return nil end

@@ -7,6 +7,8 @@
 --   its stored id, its unique key, the name of its follow-ups, these, the name of the queue, and its record
 local FIELDS = '>BBBBBI6I6I6I2I2I2I2I4'
 local FIELDS_SIZE = 35
+-- Most have no options: the 24 bytes from the priority on. Then only the lengths behind these are read.
+local NO_OPTIONS, LENGTHS = string.rep('\0', 24), '>I2I2I2I4'
 
 -- Those that fire with `kinds`. `at`: where the first one begins; `owner`, `result`: of the trigger, false if there is no result.
 -- They are not to be trusted: the caller catches errors. Of each: id, record, and `options` if it has any; of one for another
@@ -16,11 +18,17 @@ local function unpack_items(packed, at, kinds, owner, result)
   local size = #packed
   while at <= size do
     local length, on = unpack_fields('>I4B', packed, at)
-    if math.floor(kinds / on) % 2 == 1 then
-      local _, priority, replaces, keyed, queue_length, delay, unique_for, expires_in, max_attempts, id_length, unique_length,
-        trigger_at, nested_length = unpack_fields(FIELDS, packed, at + 4)
+    if kinds % (2 * on) >= on then
+      local priority, replaces, keyed, queue_length, delay, unique_for, expires_in, max_attempts = 0, 0, 0, 0, 0, 0, 0, 0
+      local _, id_length, unique_length, trigger_at, nested_length
+      if sub(packed, at + 5, at + 28) == NO_OPTIONS then
+        id_length, unique_length, trigger_at, nested_length = unpack_fields(LENGTHS, packed, at + 29)
+      else
+        _, priority, replaces, keyed, queue_length, delay, unique_for, expires_in, max_attempts, id_length, unique_length,
+          trigger_at, nested_length = unpack_fields(FIELDS, packed, at + 4)
+      end
       local from = at + 4 + FIELDS_SIZE
-      local item, behind = { id = sub(packed, from, from + id_length - 1) }, from + id_length
+      local item, behind = { id = sub(packed, from, from + id_length - 1), record = '' }, from + id_length
       if priority + replaces + keyed + delay + unique_for + expires_in + max_attempts + unique_length + nested_length > 0 then
         item.options = { priority = priority, delay = delay, max_attempts = max_attempts, unique_for = unique_for,
           replaces = replaces, expires_in = expires_in, keyed = keyed == 1 }
