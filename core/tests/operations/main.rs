@@ -24,6 +24,7 @@ mod follow_ups;
 mod format;
 mod get_many;
 mod groups;
+mod groups_any_order;
 mod groups_on_redis;
 mod history;
 mod holders;
