@@ -51,6 +51,8 @@ export declare class Leases {
   /** Null if it is no follow-up that has one. */
   trigger(index: number): NativeTrigger | null
   generation(index: number): number
+  /** Milliseconds. */
+  waited(index: number): number
   /** Milliseconds since 1970. */
   deadline(index: number): number
   /** Milliseconds. */

@@ -2372,6 +2372,14 @@ int64_t leaseq_lease_releases_first_at_ms(const leaseq_lease *lease);
 uint64_t leaseq_lease_generation(const leaseq_lease *lease);
 
 /**
+ * For how long the item was ready before it was leased, in ms of the server's clock: since it was
+ * added, revised, requeued or due, or came back because a lease has failed or expired. An item that
+ * is released without a delay goes on waiting. The time in which it was held because of its key
+ * counts. 0 if it was leased at once, and for NULL.
+ */
+int64_t leaseq_lease_waited_ms(const leaseq_lease *lease);
+
+/**
  * When the lease expires, in ms since 1970 on the server's clock, as known to this handle.
  */
 int64_t leaseq_lease_deadline_ms(const leaseq_lease *lease);

@@ -124,6 +124,8 @@ class Lease {
     }
     unsigned attempt() const noexcept { return leaseq_lease_attempt(get()); }
     std::uint64_t generation() const noexcept { return leaseq_lease_generation(get()); }
+    /** For how long the item was ready before it was leased; see leaseq_lease_waited_ms(). */
+    milliseconds waited() const noexcept { return milliseconds(leaseq_lease_waited_ms(get())); }
     milliseconds remaining() const noexcept {
         return milliseconds(leaseq_lease_remaining_ms(get()));
     }

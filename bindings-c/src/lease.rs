@@ -258,6 +258,15 @@ pub extern "C" fn leaseq_lease_generation(lease: Option<&leaseq_lease>) -> u64 {
     ask(lease, 0, Lease::generation)
 }
 
+/// For how long the item was ready before it was leased, in ms of the server's clock: since it was
+/// added, revised, requeued or due, or came back because a lease has failed or expired. An item that
+/// is released without a delay goes on waiting. The time in which it was held because of its key
+/// counts. 0 if it was leased at once, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_lease_waited_ms(lease: Option<&leaseq_lease>) -> i64 {
+    ask(lease, 0, |lease| ms(lease.waited()))
+}
+
 /// When the lease expires, in ms since 1970 on the server's clock, as known to this handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_lease_deadline_ms(lease: Option<&leaseq_lease>) -> i64 {

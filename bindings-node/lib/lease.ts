@@ -199,6 +199,16 @@ export class Lease {
     return this.#state.holder.generation(this.#state.index)
   }
 
+  /**
+   * For how long the item was ready before it was leased, in ms of the server's clock: since it was
+   * added, revised, requeued or due, or came back because a lease has failed or expired. An item that is
+   * released without a delay goes on waiting. The time in which it was held because of its key counts.
+   * 0 if it was leased at once.
+   */
+  get waitedMs(): number {
+    return this.#state.holder.waited(this.#state.index)
+  }
+
   /** When the lease expires, on the server's clock, as known here; ms since 1970. */
   get deadlineMs(): number {
     return this.#state.holder.deadline(this.#state.index)

@@ -109,6 +109,12 @@ impl Leases {
         Ok(self.get(index)?.generation() as f64)
     }
 
+    /// Milliseconds.
+    #[napi]
+    pub fn waited(&self, index: u32) -> Result<f64> {
+        Ok(self.get(index)?.waited().as_millis() as f64)
+    }
+
     /// Milliseconds since 1970.
     #[napi]
     pub fn deadline(&self, index: u32) -> Result<f64> {

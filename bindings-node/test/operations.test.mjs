@@ -117,6 +117,7 @@ onEachEngine('operations', (place) => {
       ['a', 7, 1, 0, 0],
     )
     assert.deepEqual([first.maxAttempts, first.lastError, first.isLost], [3, '', false])
+    assert.ok(first.waitedMs >= 0 && first.waitedMs < 10_000, `${first.waitedMs}`)
     assert.ok(first.remainingMs > 50_000 && first.remainingMs <= 60_000, `${first.remainingMs}`)
     assert.ok(first.deadlineMs > before + 50_000 && first.deadlineMs < before + 90_000)
     assert.equal(await queue.fail(first, new Error('no ink')), 'ready')

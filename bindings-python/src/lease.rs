@@ -168,6 +168,15 @@ impl Lease {
         Ok(self.look(py)?.generation())
     }
 
+    /// Seconds for which the item was ready before it was leased, in whole milliseconds of the server's clock: since it
+    /// was added, revised, requeued or due, or came back because a lease has failed or expired. An item that is
+    /// released without a delay goes on waiting. The time in which it was held because of its key counts. 0 if it
+    /// was leased at once.
+    #[getter]
+    fn waited(&self, py: Python<'_>) -> PyResult<f64> {
+        Ok(self.look(py)?.waited().as_secs_f64())
+    }
+
     /// When the lease expires, as far as this handle knows: on the server's clock, in UTC.
     #[getter]
     fn deadline(&self, py: Python<'_>) -> PyResult<SystemTime> {

@@ -115,6 +115,7 @@ def test_calls_with_other_options_do_not_mix(url, run):
                 asyncio.gather(*(queue.lease(3, keep_alive=True) for _ in range(2))),
             )
             assert all(lease.remaining < 31 for lease in short)
+            assert all(0 <= lease.waited < 20 for lease in short)
             assert all(lease.remaining > 200 for lease in long)
             before = [lease.deadline for lease in kept]
             while [lease.deadline for lease in kept] == before:

@@ -29,6 +29,8 @@ static void one_item(leaseq_queue *queue) {
     CHECK(leaseq_lease_priority(lease) == 5 && leaseq_lease_last_error_len(lease) == 0);
     CHECK(strcmp(leaseq_lease_last_error(lease), "") == 0);
     CHECK(leaseq_lease_generation(lease) > 0 && !leaseq_lease_is_lost(lease));
+    CHECK(leaseq_lease_waited_ms(lease) >= 0 && leaseq_lease_waited_ms(lease) < 20000);
+    CHECK(leaseq_lease_waited_ms(NULL) == 0);
     CHECK(leaseq_lease_remaining_ms(lease) > 20000 && leaseq_lease_remaining_ms(lease) <= 30000);
     OK(leaseq_queue_processing(queue, &len, &error));
     CHECK(len == 1);

@@ -494,6 +494,7 @@ pub fn lease(lease: &Lease) -> Value {
         "endings": endings(lease.endings()),
         "releases": lease.releases().map(releases),
         "generation": lease.generation(),
+        "waited_ms": lease.waited().as_millis() as u64,
         "deadline_ms": ms_of(lease.deadline()),
         "lost": lease.is_lost(),
         "completed": lease.completed(),

@@ -72,6 +72,7 @@ cJSON *say_lease(const leaseq_lease *lease, const char *queue) {
     cJSON_AddItemToObject(said, "trigger", by);
     put(said, "attempt", leaseq_lease_attempt(lease));
     put(said, "generation", leaseq_lease_generation(lease));
+    put(said, "waited_ms", (uint64_t)leaseq_lease_waited_ms(lease));
     put(said, "deadline_ms", (uint64_t)leaseq_lease_deadline_ms(lease));
     cJSON_AddBoolToObject(said, "lost", leaseq_lease_is_lost(lease));
     leaseq_completed completed = leaseq_lease_completed(lease);

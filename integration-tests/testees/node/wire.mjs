@@ -150,7 +150,7 @@ const history = ({ endings, releases }) => ({
 })
 
 const TOLD =
-  'queue attempt failures expiries maxAttempts priority lastError generation deadlineMs completed'.split(
+  'queue attempt failures expiries maxAttempts priority lastError generation waitedMs deadlineMs completed'.split(
     ' ',
   )
 export const lease = (held) => ({

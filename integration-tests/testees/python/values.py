@@ -159,6 +159,7 @@ def lease(held: Any) -> Request:
         "id": held.id_bytes.hex(),
         "data": held.data.hex(),
         "key": hexadecimal(held.key_bytes),
+        "waited_ms": round(held.waited * 1000),
         "deadline_ms": ms(held.deadline),
         "trigger": trigger(held),
         **history(held),
