@@ -13,9 +13,21 @@ local function names_of_parts()
   return names
 end
 
+-- The names of the keys that stand in front of each script.
+local function add_keys(names)
+  names[#names + 1] = "READY"
+  local source = io.open("core/src/engine/redis/key_names.rs")
+  local text = source:read("*a")
+  source:close()
+  local of_queues = text:match("const NAMES.-= (%b[]);")
+  local of_workers = text:match("const WORKER_NAMES.-= (%b[]);")
+  for name in (of_queues:gsub(', "%w+"%)', "") .. of_workers):gmatch('"([%w_]+)"') do names[#names + 1] = name:upper() end
+  return names
+end
+
 std = "lua51"
 read_globals = { "redis", "KEYS", "ARGV", "cjson", "cmsgpack", "struct", "bit" }
-globals = names_of_parts()
+globals = add_keys(names_of_parts())
 max_line_length = 130
 
 -- What one part declares, others use: 211, 221, 231, 241, 311 and 331 are about unused names and values.

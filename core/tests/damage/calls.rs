@@ -449,14 +449,15 @@ async fn again(stage: &mut Stage, script: &str) {
         cmd("HGETALL").arg(format!("leaseq:{{{name}}}:lanes")).query(&mut stage.raw).unwrap();
     let (lane, kept) = lanes.iter().max_by_key(|(_, kept)| kept.len()).unwrap();
     let text = text_of(stage, script);
-    let mut keys: Vec<String> = ["lanes", "meta", "items", "ids", "leased", "details", "wake"]
-        .into_iter()
-        .chain(["delayed", "dead", "due", "ready"])
-        .map(|key| format!("leaseq:{{{name}}}:{key}"))
-        .collect();
-    keys.extend((1..10).map(|p| format!("leaseq:{{{name}}}:ready:{p}")));
+    // The line that gives the keys their names; the ready lists follow.
+    let named = text.lines().find(|line| line.contains(" = KEYS[1], ")).unwrap();
+    let named = named.split_once(" = ").unwrap().0.replace("local ", "").to_lowercase();
+    let ready = (1..10).map(|priority| format!("ready:{priority}"));
+    let keys: Vec<String> =
+        named.split(", ").map(str::to_owned).chain(["ready".into()]).chain(ready).collect();
+    let keys: Vec<String> = keys.iter().map(|key| format!("leaseq:{{{name}}}:{key}")).collect();
     let mut retry = cmd("EVAL");
-    retry.arg(text).arg(20).arg(keys).arg(lane).arg(kept.split(' ').next().unwrap());
+    retry.arg(&text).arg(keys.len()).arg(keys).arg(lane).arg(kept.split(' ').next().unwrap());
     let reply: Vec<::redis::Value> =
         retry.arg(0).arg(1000).arg(1000).query(&mut stage.raw).unwrap();
     assert!(matches!(&reply[2], ::redis::Value::Array(numbers) if numbers.len() == 1000));

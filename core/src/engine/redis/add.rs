@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use redis::Cmd;
 
 use super::follow_ups::{self, Packed, pack_follow_ups};
-use super::keys::{ALL, UP_TO_READY};
 use super::number;
 use super::record::{TriggerPlace, delay, write_record};
 use super::redis_engine::RedisEngine;
@@ -30,12 +29,9 @@ pub(super) async fn add(
     let ids: Vec<_> = first.iter().map(|item| store_id(&item.id)).collect();
     let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
     let extended = first.iter().any(|item| has_more_options(item));
-    let (script, key_count) = match extended {
-        true => (Script::AddExtended, ALL),
-        false => (Script::Add, UP_TO_READY + highest as usize),
-    };
+    let script = if extended { Script::AddExtended } else { Script::Add };
     let reply = engine
-        .run(queue, script, key_count, request_id, |command| {
+        .run_up_to(highest, queue, script, request_id, |command| {
             fill(command, queue, &ids, &first, extended, request_id);
         })
         .await?;

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use redis::{Cmd, ToRedisArgs, Value, cmd};
 
-use super::keys::{ALL, WITH_GROUPS};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
@@ -27,7 +26,7 @@ pub(super) async fn remove(
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let fill = |command: &mut Cmd| name_items(command, items.iter());
-    let reply = engine.run(queue, Script::Remove, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Remove, request_id, fill).await?;
     let digits = follow_ups::added(engine, queue, reply::text(reply)?).await;
     reply::bools(&digits, items.len())
 }
@@ -39,7 +38,7 @@ pub(super) async fn requeue(
     request_id: &RequestId,
 ) -> Result<Vec<Option<bool>>> {
     let fill = |command: &mut Cmd| name_items(command, items.iter());
-    let reply = engine.run(queue, Script::Requeue, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Requeue, request_id, fill).await?;
     answers(&follow_ups::added(engine, queue, reply::text(reply)?).await, items.len())
 }
 
@@ -50,7 +49,7 @@ pub(super) async fn bury(
     request_id: &RequestId,
 ) -> Result<Vec<Option<bool>>> {
     let reply = engine
-        .run(queue, Script::Bury, ALL, request_id, |command| {
+        .run(queue, Script::Bury, request_id, |command| {
             command.arg(&number::salt(request_id)[..]);
             name_items(command, items.iter().map(|item| &item.target));
             for item in items {
@@ -68,7 +67,7 @@ pub(super) async fn revise(
     request_id: &RequestId,
 ) -> Result<Vec<Option<bool>>> {
     let reply = engine
-        .run(queue, Script::Revise, ALL, request_id, |command| {
+        .run(queue, Script::Revise, request_id, |command| {
             command.arg(&number::salt(request_id)[..]);
             name_items(command, items.iter().map(|item| &item.target));
             for item in items {
@@ -121,7 +120,7 @@ pub(super) async fn purge(
     request_id: &RequestId,
 ) -> Result<(u64, u64)> {
     let reply = engine
-        .run(queue, Script::Purge, ALL, request_id, |command| {
+        .run(queue, Script::Purge, request_id, |command| {
             command.arg(state.as_str()).arg(limit);
         })
         .await?;
@@ -136,7 +135,7 @@ pub(super) async fn light_clean(
     request_id: &RequestId,
 ) -> Result<(LightReport, bool)> {
     let reply = engine
-        .run(queue, Script::LightClean, ALL, request_id, |command| {
+        .run(queue, Script::LightClean, request_id, |command| {
             command.arg(LIGHT_STEP);
         })
         .await?;
@@ -186,7 +185,7 @@ async fn drop_incarnation(
     command.arg(context.keys(queue).meta()).arg("incarnation");
     let incarnation = reply::bytes(context.command(queue, command).await?)?;
     let reply = engine
-        .query(queue, Script::Drop, WITH_GROUPS, |command| {
+        .query(queue, Script::Drop, |command| {
             command.arg(&*incarnation).arg(u8::from(force)).arg(u8::from(purged));
         })
         .await?;

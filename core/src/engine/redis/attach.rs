@@ -1,7 +1,6 @@
 //! Attaching follow-ups to items.
 
 use super::admin::name_items;
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{follow_ups, reply};
@@ -16,7 +15,7 @@ pub(super) async fn attach(
     request_id: &RequestId,
 ) -> Result<Vec<Attached>> {
     let reply = engine
-        .run(queue, Script::Attach, ALL, request_id, |command| {
+        .run(queue, Script::Attach, request_id, |command| {
             name_items(command, items.iter().map(|attach| &attach.target));
             for Attach { target, follow_up } in items {
                 command.arg(follow_ups::pack_follow_up(queue, &target.id, follow_up));

@@ -1,7 +1,6 @@
 //! Cancelling items, and asking which leases it concerns.
 
 use super::admin::{answers, name_items};
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{follow_ups, number, reply};
@@ -16,7 +15,7 @@ pub(super) async fn cancel(
     request_id: &RequestId,
 ) -> Result<Vec<Option<bool>>> {
     let reply = engine
-        .run(queue, Script::Cancel, ALL, request_id, |command| {
+        .run(queue, Script::Cancel, request_id, |command| {
             command.arg(&number::salt(request_id)[..]);
             name_items(command, items.iter());
         })
@@ -30,7 +29,7 @@ pub(super) async fn cancellations(
     leases: &[Token],
 ) -> Result<Cancellations> {
     let reply = engine
-        .query(queue, Script::Cancellations, ALL, |command| {
+        .query(queue, Script::Cancellations, |command| {
             for token in leases {
                 command.arg(token.generation).arg(token.delivery);
             }

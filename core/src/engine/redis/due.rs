@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::keys::{ALL, UP_TO_META};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -16,7 +15,7 @@ pub(super) async fn next_due(
     rest: Duration,
 ) -> Result<Option<Duration>> {
     let reply = engine
-        .query(queue, Script::NextDue, ALL, |command| {
+        .query(queue, Script::NextDue, |command| {
             command.arg(rest.as_millis() as u64);
         })
         .await?;
@@ -38,7 +37,7 @@ pub(super) async fn deep_turn(
         Turn::Drop => ("drop", Duration::ZERO),
     };
     let reply = engine
-        .query(queue, Script::DeepTurn, UP_TO_META, |command| {
+        .query(queue, Script::DeepTurn, |command| {
             command.arg(word).arg(interval.as_millis() as u64).arg(Turn::LASTS.as_millis() as u64);
         })
         .await?;

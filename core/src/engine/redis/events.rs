@@ -2,7 +2,6 @@
 
 use redis::{Cmd, Value};
 
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -25,7 +24,7 @@ pub(super) async fn read(
         };
         command.arg(which.limit);
     };
-    let reply = engine.query(queue, Script::ReadEvents, ALL, fill).await?;
+    let reply = engine.query(queue, Script::ReadEvents, fill).await?;
     let mut values = reply::list(reply)?.into_iter();
     let Some(gap) = values.next() else { return Ok(which.nothing()) };
     let mut next = || reply::number(values.next().unwrap_or(Value::Nil));

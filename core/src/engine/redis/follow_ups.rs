@@ -4,7 +4,6 @@ use std::collections::{BTreeSet, VecDeque};
 
 use redis::{Cmd, Value};
 
-use super::keys::WITH_GROUPS;
 use super::outbox::{self, Patience};
 use super::record::{NAME, TriggerPlace, delay, write_record};
 use super::redis_engine::RedisEngine;
@@ -170,7 +169,7 @@ async fn step(engine: &RedisEngine, queue: &QueueName) -> Result<Left> {
     let fill = |command: &mut Cmd| {
         command.arg(&number::random_salt()[..]);
     };
-    Left::read(engine.query_briefly(queue, Script::Distribute, WITH_GROUPS, fill).await?)
+    Left::read(engine.query_briefly(queue, Script::Distribute, fill).await?)
 }
 
 /// How many steps whoever has ended items works off at once.

@@ -4,7 +4,6 @@ use bytes::Bytes;
 use redis::Cmd;
 
 use super::follow_ups::{self, pack_follow_ups};
-use super::keys::WITH_GROUPS;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
@@ -40,7 +39,7 @@ pub(super) async fn change(
             }
         };
     };
-    let reply = engine.query(queue, Script::ChangeGroup, WITH_GROUPS, fill).await?;
+    let reply = engine.query(queue, Script::ChangeGroup, fill).await?;
     let answer = follow_ups::added(engine, queue, reply::text(reply)?).await;
     if answer.ends_with('n') {
         engine.announce(queue).await;
@@ -58,7 +57,7 @@ pub(super) async fn read(
     let fill = |command: &mut Cmd| {
         command.arg(&*store_id(id)).arg(from).arg(most);
     };
-    let reply = reply::list(engine.query(queue, Script::ReadGroup, WITH_GROUPS, fill).await?)?;
+    let reply = reply::list(engine.query(queue, Script::ReadGroup, fill).await?)?;
     if reply.is_empty() {
         return Ok(None);
     }

@@ -2,7 +2,6 @@
 
 use redis::{Cmd, Value};
 
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -27,7 +26,7 @@ pub(super) async fn record(
             command.arg(letter(kind)).arg(kind.ms()).arg(kind.count());
         }
     };
-    let reply = engine.run(queue, Script::RecordHistory, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, Script::RecordHistory, request_id, fill).await?;
     Ok(reply::number::<u8>(reply)? == 1)
 }
 
@@ -43,7 +42,7 @@ pub(super) async fn read(
         let fill = |command: &mut Cmd| {
             command.arg(letter(kind)).arg(kind.ms()).arg(kind.count()).arg(first).arg(STEP);
         };
-        let values = reply::list(engine.query(queue, Script::ReadHistory, ALL, fill).await?)?;
+        let values = reply::list(engine.query(queue, Script::ReadHistory, fill).await?)?;
         let mut values = values.into_iter();
         let now = reply::number(values.next().unwrap_or(Value::Nil))?;
         next = reply::text(values.next().unwrap_or(Value::Nil))?.parse().ok();

@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use redis::Cmd;
 
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{number, reply};
@@ -24,7 +23,7 @@ pub(super) async fn set_key_limits(
             command.arg(&*one.key).arg(one.limit.unwrap_or(0));
         }
     };
-    let reply = engine.run(queue, Script::SetKeyLimits, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, Script::SetKeyLimits, request_id, fill).await?;
     if reply::text(reply)? == "n" {
         engine.announce(queue).await;
     }
@@ -46,7 +45,7 @@ pub(super) async fn get_keys(
         let fill = |command: &mut Cmd| {
             command.arg(rest.iter().map(|key| &**key).collect::<Vec<_>>());
         };
-        let reply = engine.query(queue, Script::GetKeys, ALL, fill).await?;
+        let reply = engine.query(queue, Script::GetKeys, fill).await?;
         let reply = reply::list(reply)?;
         let numbers = reply.into_iter().map(reply::number::<u64>).collect::<Result<Vec<_>>>()?;
         let (answers, []) = numbers.as_chunks::<3>() else {

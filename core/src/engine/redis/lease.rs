@@ -7,7 +7,6 @@ use redis::{Cmd, Value};
 
 use super::details::read_details;
 use super::follow_ups;
-use super::keys::{ALL, PLAIN};
 use super::number;
 use super::record::read_record;
 use super::redis_engine::RedisEngine;
@@ -28,7 +27,7 @@ pub(super) async fn lease(
     request_id: &RequestId,
 ) -> Result<Leased> {
     let fill = |command: &mut Cmd| add_wanted(command, wanted, poll_interval);
-    let reply = engine.run(queue, Script::Lease, PLAIN, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Lease, request_id, fill).await?;
     read(engine, queue, wanted, reply::array(reply)?)
 }
 
@@ -40,9 +39,9 @@ pub(super) async fn complete_and_lease(
     poll_interval: Duration,
     request_id: &RequestId,
 ) -> Result<CompleteAndLeaseReply> {
-    let (script, key_count) = match are_extended(leases) {
-        true => (Script::CompleteAndLeaseExtended, ALL),
-        false => (Script::CompleteAndLease, PLAIN),
+    let script = match are_extended(leases) {
+        true => Script::CompleteAndLeaseExtended,
+        false => Script::CompleteAndLease,
     };
     let fill = |command: &mut Cmd| {
         // What is leased comes first, because its length is known.
@@ -52,7 +51,7 @@ pub(super) async fn complete_and_lease(
             add_completes(command, queue, leases);
         }
     };
-    let reply = engine.run(queue, script, key_count, request_id, fill).await?;
+    let reply = engine.run(queue, script, request_id, fill).await?;
     let [now, look_in, numbers, records, details, completed] = reply::array(reply)?;
     let completed = follow_ups::added(engine, queue, reply::text(completed)?).await;
     // A request for a lost reply names nothing to complete.

@@ -1,6 +1,5 @@
 //! Listing the items of a state.
 
-use super::keys::ALL;
 use super::query::item_info;
 use super::record::read_record;
 use super::redis_engine::RedisEngine;
@@ -25,7 +24,7 @@ pub(super) async fn list(
     let since = step.since_ms.map_or("(-inf".into(), |ms| format!("({ms}"));
     let until = step.until_ms.map_or("+inf".into(), |ms| format!("({ms}"));
     let reply = engine
-        .query(queue, Script::List, ALL, |command| {
+        .query(queue, Script::List, |command| {
             command.arg(state.as_str()).arg(u8::from(reverse)).arg(step.limit);
             command.arg(u8::from(step.with_data)).arg(&since).arg(&until);
             command.arg(cursor.map_or("", |cursor| &cursor.place));

@@ -28,6 +28,7 @@ mod greeting;
 mod groups;
 mod history;
 mod key_limits;
+mod key_names;
 mod keys;
 mod lease;
 mod list;

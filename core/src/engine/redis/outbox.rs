@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use redis::{Cmd, Value};
 
-use super::keys::{ALL, WITH_GROUPS};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{number, reply};
@@ -95,7 +94,7 @@ async fn read(
             command.arg(&**entry);
         }
     };
-    let reply = engine.query_briefly(source, Script::Outbox, ALL, fill).await?;
+    let reply = engine.query_briefly(source, Script::Outbox, fill).await?;
     let mut values = reply::list(reply)?.into_iter();
     let Some(incarnation) = values.next() else { return Ok(None) };
     let target = reply::text(values.next().unwrap_or(Value::Nil))?;
@@ -128,10 +127,8 @@ async fn send(
         }
     };
     let reply = match patience {
-        Patience::Brief => {
-            engine.query_briefly(&target, Script::Forward, WITH_GROUPS, fill).await?
-        }
-        Patience::Full => engine.query(&target, Script::Forward, WITH_GROUPS, fill).await?,
+        Patience::Brief => engine.query_briefly(&target, Script::Forward, fill).await?,
+        Patience::Full => engine.query(&target, Script::Forward, fill).await?,
     };
     let mut answers = reply::text(reply)?;
     if reply::take_deferred(&mut answers) {
@@ -141,7 +138,7 @@ async fn send(
         let fill = |command: &mut Cmd| {
             command.arg(&number::random_salt()[..]).arg(&batch.target).arg(forgotten);
         };
-        engine.query_briefly(source, Script::Renumber, ALL, fill).await?;
+        engine.query_briefly(source, Script::Renumber, fill).await?;
         return Ok(0);
     }
     if answers.ends_with('n') {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::endings::{place_text, read_outcomes};
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
@@ -19,7 +18,7 @@ pub(super) async fn outcomes(
     ids: &[Bytes],
 ) -> Result<Outcomes> {
     let reply = engine
-        .query(queue, Script::Outcomes, ALL, |command| {
+        .query(queue, Script::Outcomes, |command| {
             for id in ids {
                 command.arg(&*store_id(id));
             }
@@ -38,7 +37,7 @@ pub(super) async fn await_outcomes(
     let expected: Vec<u8> =
         items.iter().map(|item| if item.expect { b'1' } else { b'0' }).collect();
     let reply = engine
-        .query(queue, Script::AwaitOutcomes, ALL, |command| {
+        .query(queue, Script::AwaitOutcomes, |command| {
             let read_to = read_to.map(place_text).unwrap_or_default();
             command.arg(lasts.as_millis() as u64).arg(&*expected).arg(read_to);
             for item in items {

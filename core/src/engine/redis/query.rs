@@ -6,7 +6,6 @@ use bytes::Bytes;
 use redis::Value;
 
 use super::details::read_details;
-use super::keys::ALL;
 use super::number;
 use super::packed_items;
 use super::record::{Head, read_record};
@@ -20,7 +19,7 @@ use crate::name::QueueName;
 use crate::unix_time::from_ms;
 
 pub(super) async fn counts(engine: &RedisEngine, queue: &QueueName) -> Result<Counts> {
-    let reply = engine.query(queue, Script::Counts, ALL, |_| ()).await?;
+    let reply = engine.query(queue, Script::Counts, |_| ()).await?;
     let numbers = reply::list(reply)?;
     let numbers: Vec<i64> = numbers.into_iter().map(reply::number).collect::<Result<_>>()?;
     let Ok(numbers) = <[i64; 29]>::try_from(numbers) else {
@@ -64,7 +63,7 @@ pub(super) async fn get(
     with_data: bool,
 ) -> Result<Vec<Option<ItemInfo>>> {
     let reply = engine
-        .query(queue, Script::Get, ALL, |command| {
+        .query(queue, Script::Get, |command| {
             command.arg(u8::from(with_data));
             for id in ids {
                 command.arg(&*store_id(id));

@@ -8,18 +8,18 @@ use redis::{Cmd, Value};
 use super::address::Address;
 use super::connection_manager::ConnectionManager;
 use super::context::Context;
-use super::keys::ALL;
+use super::key_names::READY_LISTS;
 use super::names::QueueList;
 use super::notification::Notification;
 use super::notifier::Notifier;
 use super::opener::Opener;
 use super::outboxes::Outboxes;
-use super::scripts::{Script, Scripts};
+use super::scripts::{Script, Scripts, used};
 use super::{acl, names};
 use crate::Result;
 use crate::engine::RequestId;
 use crate::name::QueueName;
-use crate::options::ConnectOptions;
+use crate::options::{ConnectOptions, MAX_PRIORITY};
 
 pub(crate) struct RedisEngine {
     pub(super) context: Context,
@@ -69,11 +69,23 @@ impl RedisEngine {
         &self,
         queue: &QueueName,
         script: Script,
-        key_count: usize,
         request_id: &RequestId,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.send(queue, script, key_count, (Some(request_id), request_id.until), fill).await
+        self.run_up_to(MAX_PRIORITY, queue, script, request_id, fill).await
+    }
+
+    /// The same for one that needs no ready lists of higher priorities.
+    pub(super) async fn run_up_to(
+        &self,
+        highest: u8,
+        queue: &QueueName,
+        script: Script,
+        request_id: &RequestId,
+        fill: impl Fn(&mut Cmd) + Send + Sync,
+    ) -> Result<Value> {
+        let ready_lists = usize::from(highest) + 1;
+        self.send(queue, script, ready_lists, (Some(request_id), request_id.until), fill).await
     }
 
     /// Runs a script that may be repeated: the keys, then what `fill` adds.
@@ -81,10 +93,9 @@ impl RedisEngine {
         &self,
         queue: &QueueName,
         script: Script,
-        key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.send(queue, script, key_count, (None, self.context.until()), fill).await
+        self.send(queue, script, READY_LISTS, (None, self.context.until()), fill).await
     }
 
     /// The same for a script that others run if it fails: it does not take long.
@@ -92,17 +103,16 @@ impl RedisEngine {
         &self,
         queue: &QueueName,
         script: Script,
-        key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.send(queue, script, key_count, (None, self.context.briefly()), fill).await
+        self.send(queue, script, READY_LISTS, (None, self.context.briefly()), fill).await
     }
 
     async fn send(
         &self,
         queue: &QueueName,
         script: Script,
-        key_count: usize,
+        ready_lists: usize,
         (request_id, until): (Option<&RequestId>, Instant),
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
@@ -118,12 +128,11 @@ impl RedisEngine {
         let late_copy = request_id.map(|id| &*id.late_copy);
         manager
             .run(queue, script, until, late_copy, |command, variant| {
-                let key_count = if variant.is_extended() { ALL } else { key_count };
                 if variant.is_extended() && !script.is_extended() {
                     keys.set_extended();
                     acl::refuse(&keys, queue, variant)?;
                 }
-                keys.declare(command, key_count, in_a_cluster);
+                keys.declare(command, used(variant), ready_lists, in_a_cluster);
                 if let Some(id) = request_id {
                     command.arg(&*id.lane).arg(id.number);
                 }

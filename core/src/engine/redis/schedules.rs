@@ -3,7 +3,6 @@
 use redis::{Cmd, Value};
 
 use super::follow_ups::Left;
-use super::keys::ALL;
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::{restore_id, store_id};
@@ -27,7 +26,7 @@ pub(super) async fn read_schedules(
     let fill = |command: &mut Cmd| {
         command.arg(word).arg(name);
     };
-    let reply = engine.query(queue, Script::ReadSchedules, ALL, fill).await?;
+    let reply = engine.query(queue, Script::ReadSchedules, fill).await?;
     let mut values = reply::list(reply)?.into_iter();
     let mut next = || values.next().unwrap_or(Value::Nil);
     let now_ms = reply::number(next())?;
@@ -72,7 +71,7 @@ pub(super) async fn swap_schedule(
         };
         command.arg(u8::from(swap.unless_live));
     };
-    let reply = engine.run(queue, script, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, script, request_id, fill).await?;
     match &*reply::text(reply)? {
         "-" => Ok(Swapped::Refused),
         "s" => Ok(Swapped::Skipped),

@@ -7,6 +7,7 @@ use std::sync::{LazyLock, OnceLock};
 
 use redis::{Cmd, cmd};
 
+use super::key_names::Used;
 use crate::operation::Operation;
 
 /// What a server with full memory does: it refuses scripts that fill a queue, and runs all others, so that a
@@ -123,7 +124,7 @@ scripts! {
         "lane" "settings" events "events_save" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
         { "find_conflicts" in "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
@@ -135,7 +136,7 @@ scripts! {
         "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys"
-        "expiries" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
+        "expiries" "states" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
         "sweep_if_due" "next_due" "put_back" "note_leased" "taken" "take" "pause_end"
         { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
         { "key_functions" in "find_keys" "last_order" "fronts" "open" "read_places" "write_places" "entry" "lines" "limit_of" "limits"
@@ -146,7 +147,7 @@ scripts! {
         "notify_workers" "delivery" "settings" "attached" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
         "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
-        { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "delete_items"
+        { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
         "delete_extended" "large" "entry" "renumber" "complete_late" } "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
@@ -157,7 +158,7 @@ scripts! {
         "delete_leased" "retain" "release_owned" "key_step" "key_hooks"
         { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
-        { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "delete_items"
+        { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "states" "delete_items"
         "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
         "put_back" "note_leased" "taken" "take" "pause_end"
         { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
@@ -165,7 +166,7 @@ scripts! {
         "key_rate" "key_meters" "hold_blocked" "take_open" "raised" "key_times" "key_functions" } "use_keys" "what_is_left" "next_tick" "lease" "complete_leased"
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
         { "begin_leaving" in "read_places" "write_places" "leaving" }
-        { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "delete_items"
+        { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
         "delete_extended" "entry" "renumber" "complete_late" } "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery"
@@ -188,35 +189,35 @@ scripts! {
         "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers" "details"
-        "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "keys_of" "delete_items" "delete_extended" "key_step"
+        "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "keys_of" "states" "delete_items" "delete_extended" "key_step"
         "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries" "leaving"
         "notify_opened"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" events "events_save" "notify_workers" "large" "details"
-        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "unique" "read_items"];
+        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "unique" "states" "read_items"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large" "details"
-        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "read_items" "entry" "renumber"];
+        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "read_items" "entry" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "settings" events "events_save" "notify_workers"
         "notify_cleaner" "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_owned"
-        "release_keys" "attached" "read_items" "entry" "renumber"];
+        "release_keys" "attached" "states" "read_items" "entry" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large"
-        "details" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
+        "details" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
         "delete_leased" "read_items" "entry" "renumber" "retain"];
     Attach "attach" fills for [Attach]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" "details" "named" "has_passed"
         "attached" "find_names" "fire" "owner_of_packed" "unpack_items"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers"
-        "large" "fitting" "put_back" "details" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "delete_items" "delete_extended"
+        "large" "fitting" "put_back" "details" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
         "results" "key_step" "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries"
         "last_order" "fronts" "leaving" "notify_opened"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "details" "moves" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
-        "delete_items" "delete_extended" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
+        "states" "delete_items" "delete_extended" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
         "keys_of_leases" "leaving" "last_order" "fronts" "ends" "due" "next_due" "large" "fitting"
         { "sweep" in "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "next_sweep" "raised" "key_rate" "key_times" "drop_refilled"];
     NextDue "next_due" drains for [NextDue]
@@ -237,7 +238,7 @@ scripts! {
     Settings "settings" reads for [Settings]
         parts ["keys" "now" "pause_end" "settings" "rate" "pack_settings"];
     Drop "drop" drains for [DropQueue]
-        parts ["keys" "now" "day" "extended" "format_extended" "touch" "what_is_left"];
+        parts ["keys" "now" "day" "extended" "format_extended" "touch" "what_is_left" "states"];
     ReadSchedules "schedules" reads for [ReadSchedules]
         parts ["keys" "now" "extended" "large" "what_is_left" "schedules"];
     SetSchedule "set_schedule" fills for [SwapSchedule]
@@ -249,21 +250,21 @@ scripts! {
         "add_begin" "tick_begin"
         { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "read_notes"
         "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "distribute_end" "add_items"];
     Forward "forward" fills for [Distribute Audit]
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
         "read_report" { "fill_places" in "groups" "end_groups" "fill_places" } "forward_begin" { "find_conflicts" in "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         "add_extended" "forward_end" "add_items"];
     Outbox "outbox" drains for [Distribute Audit]
         parts ["keys" "now" "number" "extended" "touch" "outbox"];
@@ -291,8 +292,8 @@ scripts! {
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details"
-        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "last_order" "lines"];
-    AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
+        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "last_order" "lines" "states"];
+    AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "states"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "settings" "attached" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
         "id_matches" "scan" "groups" "delete_group"];
@@ -304,7 +305,7 @@ scripts! {
         parts ["keys" "now" "extended" "format_extended" "pause_end" "settings" "rate" "pack_settings"];
     MendStray "mend_stray" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "without_key"
-        "details" "delivery" "moves" "has_passed" "unique" "id_matches"];
+        "details" "delivery" "moves" "has_passed" "unique" "id_matches" "states"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // These are about the registry of workers, not the keys of a queue.
     Beat "beat" drains for [Beat] parts ["keys_of_workers" "now" "day" "workers"];
@@ -403,9 +404,17 @@ fn commands_in(text: &str) -> BTreeSet<String> {
 /// Begins a function that ends with the script.
 const SCRIPT: &str = "local function script()\n";
 
-/// Every script, by its place in [`Script`]: name and text, put together once. Comments and indentation would only
-/// make them longer.
-static TEXTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+/// Every script, by its place in [`Script`].
+static TEXTS: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| PUT_TOGETHER.iter().map(|(name, text, _)| (*name, *text)).collect());
+
+/// The keys that a script uses.
+pub(super) fn used(script: Script) -> &'static Used {
+    &PUT_TOGETHER[script as usize].2
+}
+
+/// Name, text and keys of every script, put together once. Comments and indentation would only make them longer.
+static PUT_TOGETHER: LazyLock<Vec<(&str, &str, Used)>> = LazyLock::new(|| {
     let put_together = |(name, pieces): &(&'static str, &[&[&str]])| {
         let whole: String = pieces.iter().flat_map(|part| part.iter().copied()).collect();
         let lines = whole.split_inclusive('\n').map(str::trim_start);
@@ -414,7 +423,10 @@ static TEXTS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
         if text.contains(SCRIPT) {
             text += "end\nreturn script()\n";
         }
-        (*name, &*text.leak())
+        let (used, line) = Used::by(&text);
+        // The first line is the shebang.
+        text.insert_str(text.find('\n').map_or(0, |end| end + 1), &line);
+        (*name, &*text.leak(), used)
     };
     PIECES.iter().map(put_together).collect()
 });

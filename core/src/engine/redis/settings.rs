@@ -2,7 +2,6 @@
 
 use redis::Cmd;
 
-use super::keys::{ALL, UP_TO_META, UP_TO_WAKE};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::{number, reply};
@@ -19,7 +18,7 @@ pub(super) async fn set_paused(
 ) -> Result<()> {
     let duration = match pause {
         Pause::End => {
-            engine.run(queue, Script::Resume, UP_TO_WAKE, request_id, |_| ()).await?;
+            engine.run(queue, Script::Resume, request_id, |_| ()).await?;
             return Ok(());
         }
         Pause::Begin => 0,
@@ -28,7 +27,7 @@ pub(super) async fn set_paused(
     let fill = |command: &mut Cmd| {
         command.arg(&number::salt(request_id)[..]).arg(duration);
     };
-    engine.run(queue, Script::Pause, UP_TO_WAKE, request_id, fill).await?;
+    engine.run(queue, Script::Pause, request_id, fill).await?;
     // The queue may be new.
     engine.announce(queue).await;
     Ok(())
@@ -50,7 +49,7 @@ pub(super) async fn configure(
             command.arg(setting.name()).arg(value);
         }
     };
-    let reply = engine.run(queue, Script::Configure, ALL, request_id, fill).await?;
+    let reply = engine.run(queue, Script::Configure, request_id, fill).await?;
     let reply = reply::text(reply)?;
     let Some((answer, shown)) = reply.split_once(' ') else { return Ok(None) };
     if answer == "n" {
@@ -64,7 +63,7 @@ pub(super) async fn configure(
 }
 
 pub(super) async fn settings(engine: &RedisEngine, queue: &QueueName) -> Result<Settings> {
-    let reply = engine.query(queue, Script::Settings, UP_TO_META, |_| ()).await?;
+    let reply = engine.query(queue, Script::Settings, |_| ()).await?;
     Ok(read(&reply::text(reply)?)?.0)
 }
 

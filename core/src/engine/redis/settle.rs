@@ -4,7 +4,6 @@ use bytes::Bytes;
 use redis::Cmd;
 
 use super::follow_ups::{self, pack_added};
-use super::keys::{ALL, PLAIN, UP_TO_DEAD, UP_TO_DETAILS};
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -20,12 +19,12 @@ pub(super) async fn complete(
     leases: &[Complete],
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
-    let (script, key_count) = match are_extended(leases) {
-        true => (Script::CompleteExtended, ALL),
-        false => (Script::Complete, UP_TO_DEAD),
+    let script = match are_extended(leases) {
+        true => Script::CompleteExtended,
+        false => Script::Complete,
     };
     let fill = |command: &mut Cmd| add_completes(command, queue, leases);
-    let reply = engine.run(queue, script, key_count, request_id, fill).await?;
+    let reply = engine.run(queue, script, request_id, fill).await?;
     let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
     reply::bools(&answers, leases.len())
 }
@@ -119,7 +118,7 @@ pub(super) async fn extend(
     request_id: &RequestId,
 ) -> Result<Vec<Option<u64>>> {
     let reply = engine
-        .run(queue, Script::Extend, UP_TO_DETAILS, request_id, |command| {
+        .run(queue, Script::Extend, request_id, |command| {
             for lease in leases {
                 command
                     .arg(lease.token.generation)
@@ -139,7 +138,7 @@ pub(super) async fn set_progress(
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, Script::SetProgress, UP_TO_DETAILS, request_id, |command| {
+        .run(queue, Script::SetProgress, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery).arg(&*lease.value);
             }
@@ -155,7 +154,7 @@ pub(super) async fn release(
     request_id: &RequestId,
 ) -> Result<Vec<bool>> {
     let reply = engine
-        .run(queue, Script::Release, PLAIN, request_id, |command| {
+        .run(queue, Script::Release, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
                 let reason = lease.reason.as_ref().map(|reason| format!("={reason}"));
@@ -173,12 +172,12 @@ pub(super) async fn fail(
     leases: &[Fail],
     request_id: &RequestId,
 ) -> Result<Vec<Option<State>>> {
-    let (script, key_count) = match leases.iter().any(|lease| !lease.add.is_empty()) {
-        true => (Script::FailExtended, ALL),
-        false => (Script::Fail, PLAIN),
+    let script = match leases.iter().any(|lease| !lease.add.is_empty()) {
+        true => Script::FailExtended,
+        false => Script::Fail,
     };
     let reply = engine
-        .run(queue, script, key_count, request_id, |command| {
+        .run(queue, script, request_id, |command| {
             for lease in leases {
                 command.arg(lease.token.generation).arg(lease.token.delivery);
                 let delay = if lease.dead { -1 } else { lease.delay_ms as i64 };

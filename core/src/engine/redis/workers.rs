@@ -3,7 +3,6 @@
 use bytes::Bytes;
 use redis::{Cmd, Value};
 
-use super::keys::OF_WORKERS;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -20,7 +19,7 @@ async fn query(
     script: Script,
     fill: impl Fn(&mut Cmd) + Send + Sync,
 ) -> Result<Value> {
-    engine.query(&QueueName::registry(), script, OF_WORKERS, fill).await
+    engine.query(&QueueName::registry(), script, fill).await
 }
 
 pub(super) async fn beat(engine: &RedisEngine, beat: &StoredBeat) -> Result<BeatAnswer> {

@@ -4,7 +4,6 @@ use redis::{Value, cmd};
 
 use super::state::{Audit, STEP};
 use crate::Result;
-use crate::engine::redis::keys::{ALL, WITH_GROUPS};
 use crate::engine::redis::reply;
 use crate::engine::redis::scripts::Script;
 use crate::name::QueueName;
@@ -15,7 +14,7 @@ impl Audit<'_> {
     pub(super) async fn sweep_lanes(&mut self) -> Result<()> {
         let mut cursor = String::from("0");
         loop {
-            let reply = self.step(Script::ForwardLanes, ALL, |command| {
+            let reply = self.step(Script::ForwardLanes, |command| {
                 command.arg(&cursor).arg(STEP);
             });
             let [next, idle] = reply::array(reply.await?)?;
@@ -23,7 +22,7 @@ impl Audit<'_> {
             while let (Some(lane), Some(found)) = (idle.next(), idle.next()) {
                 let (lane, found) = (reply::bytes(lane)?, reply::bytes(found)?);
                 if self.is_gone(&lane).await? {
-                    let reply = self.step(Script::SweepLane, WITH_GROUPS, |command| {
+                    let reply = self.step(Script::SweepLane, |command| {
                         command.arg(&*lane).arg(&*found);
                     });
                     self.report.idle_lanes += u64::from(reply.await? == Value::Int(1));

@@ -7,7 +7,6 @@ use redis::{Value, cmd};
 use super::state::{Audit, STEP, shown};
 use crate::Result;
 use crate::clean::Damage;
-use crate::engine::redis::keys::{ALL, WITH_GROUPS};
 use crate::engine::redis::scripts::Script;
 use crate::engine::redis::{number, reply};
 use crate::options::{MAX_BATCH_BYTES, MAX_DELAY, MAX_LEASE};
@@ -59,7 +58,7 @@ impl Audit<'_> {
         };
         let mut place = Place::start();
         loop {
-            let reply = self.step(Script::AuditItems, ALL, |command| {
+            let reply = self.step(Script::AuditItems, |command| {
                 command.arg(&place.cursor).arg(place.skip).arg(step).arg(self.mend as u8);
                 command.arg(ms(MAX_LEASE)).arg(ms(MAX_DELAY)).arg(&large.last);
             });
@@ -116,7 +115,7 @@ impl Audit<'_> {
         };
         let mut place = Place::start();
         loop {
-            let reply = self.step(script, WITH_GROUPS, |command| {
+            let reply = self.step(script, |command| {
                 command.arg(name).arg(&place.cursor).arg(place.skip).arg(STEP);
                 command.arg(self.mend as u8);
             });

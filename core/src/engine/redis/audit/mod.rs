@@ -20,7 +20,7 @@ use self::candidates::Candidates;
 use self::items::Large;
 use self::state::Audit;
 use super::follow_ups;
-use super::keys::{ALL, Keys, WITH_GROUPS};
+use super::key_names;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -98,17 +98,11 @@ pub(super) async fn audit(
 
 impl Audit<'_> {
     async fn check_types(&mut self) -> Result<()> {
-        let types = reply::list(self.step(Script::AuditTypes, WITH_GROUPS, |_| ()).await?)?;
-        for (i, found) in types.into_iter().enumerate() {
-            let expected = match i {
-                0..=3 | 5 | 22..=24 | 27 | 31 | 34 | 35 | 37 | 39 | 41 | 42 | 45 => "hash",
-                4 | 7 | 8 | 20 | 21 | 25 | 26 | 28 | 30 | 32 | 33 | 36 | 40 | 44 => "zset",
-                29 | 43 => "stream",
-                _ => "list",
-            };
+        let types = reply::list(self.step(Script::AuditTypes, |_| ()).await?)?;
+        for ((name, expected), found) in key_names::types().zip(types) {
             let found = reply::text(found)?;
             if found != "none" && found != expected {
-                let what = format!("{} is a {found}, not a {expected}", Keys::short_name(i));
+                let what = format!("{name} is a {found}, not a {expected}");
                 self.report.note(Damage::WrongType, 1, false, what);
             }
         }
@@ -116,7 +110,7 @@ impl Audit<'_> {
     }
 
     async fn check_settings(&mut self) -> Result<()> {
-        let wrong = self.step(Script::AuditSettings, ALL, |command| {
+        let wrong = self.step(Script::AuditSettings, |command| {
             command.arg(self.mend as u8);
         });
         for wrong in reply::list(wrong.await?)? {
@@ -128,7 +122,7 @@ impl Audit<'_> {
     }
 
     async fn check_counts(&mut self, priority: u8) -> Result<()> {
-        let wrong = self.step(Script::AuditCounts, ALL, |command| {
+        let wrong = self.step(Script::AuditCounts, |command| {
             command.arg(priority).arg(self.mend as u8);
         });
         for wrong in reply::list(wrong.await?)? {

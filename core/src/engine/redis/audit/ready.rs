@@ -7,7 +7,6 @@ use super::stretch::Stretch;
 use crate::Result;
 use crate::clean::Damage;
 use crate::engine::Generation;
-use crate::engine::redis::keys::ALL;
 use crate::engine::redis::scripts::Script;
 use crate::engine::redis::{number, reply};
 use crate::options::MAX_PRIORITY;
@@ -28,7 +27,7 @@ impl Audit<'_> {
     ) -> Result<()> {
         let mut stretch = Stretch::default();
         loop {
-            let reply = self.step(Script::AuditReady, ALL, |command| {
+            let reply = self.step(Script::AuditReady, |command| {
                 let (first, last) = stretch.places();
                 command.arg(priority).arg(first).arg(last).arg(self.mend as u8);
             });
@@ -62,7 +61,7 @@ impl Audit<'_> {
         for priority in 0..=MAX_PRIORITY {
             let mut stretch = Stretch::default();
             loop {
-                let reply = self.step(Script::AuditReady, ALL, |command| {
+                let reply = self.step(Script::AuditReady, |command| {
                     let (first, last) = stretch.places();
                     command.arg(priority).arg(first).arg(last).arg(0);
                 });
@@ -99,7 +98,7 @@ impl Audit<'_> {
         second: (u8, u64),
     ) -> Result<()> {
         for further in 0..FURTHER {
-            let reply = self.step(Script::MendDoubled, ALL, |command| {
+            let reply = self.step(Script::MendDoubled, |command| {
                 command.arg(number).arg(first.0).arg(first.1 + further * AROUND);
                 command.arg(second.0).arg(second.1).arg(AROUND).arg(self.mend as u8);
             });
@@ -120,7 +119,7 @@ impl Audit<'_> {
         missing.sort_unstable();
         while !missing.is_empty() {
             let step = &missing[missing.len().saturating_sub(STRAYS)..];
-            let reply = self.step(Script::MendStray, ALL, |command| {
+            let reply = self.step(Script::MendStray, |command| {
                 command.arg(self.mend as u8);
                 // Within a step, the first one is leased first.
                 for (number, delivery) in step {

@@ -31,11 +31,10 @@ impl Audit<'_> {
     pub(super) async fn step(
         &self,
         script: Script,
-        key_count: usize,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
         let begun = Instant::now();
-        let reply = self.engine.query(self.queue, script, key_count, fill).await;
+        let reply = self.engine.query(self.queue, script, fill).await;
         pause(begun, self.pace).await;
         reply
     }

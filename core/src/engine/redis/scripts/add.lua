@@ -1,5 +1,5 @@
 -- Adds items that do not exist yet, in one atomic step.
--- KEYS  see parts/keys.lua, up to the ready list of the highest priority in the batch
+-- KEYS  see parts/keys.lua; the ready lists up to the highest priority in the batch
 -- ARGV  [1] lane, [2] number, [3] salt, [4] count, the ids, the records (id and data as stored; opaque
 --       here), the count of items with options, and for each of them: index, priority, delay (see
 --       parts/delay.lua), max_attempts (0: no limit). Then perhaps what makes a queue extended: how long the unique

@@ -1,6 +1,6 @@
 -- Attaches follow-ups to items that have not ended. Of an item that is stored and has ended as its follow-up requires, that
 -- is added: by distribute.lua, as what a call adds that ends an item.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads, then for each one packed follow-up, behind its name, as
 --       parts/fire.lua reads what calls add
 -- Reply a string: for each 1 (it has this follow-up, or that is added), 0 (there is none, or it has ended otherwise) or f (it

@@ -1,6 +1,6 @@
 -- Compares the count of tombstones of one priority with its ready list (exactly if the list has up to 900
 -- entries, else only roughly), and checks that format number and incarnation exist.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] priority, [2] 1 to mend, 0 to check
 -- Reply what was wrong, as text
 local refused = ARGV[2] == '1' and refusal(redis.call('HGET', META, 'format'))

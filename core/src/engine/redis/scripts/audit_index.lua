@@ -1,5 +1,5 @@
 -- Checks some entries of one index; deletes those without an item, and lanes that stay idle.
--- KEYS  see parts/keys.lua, all, and GROUPS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] the name of the index, [2] cursor, [3] how many entries to skip
 --       there, [4] at most how many to check, [5] 1 to mend, 0 to check
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:

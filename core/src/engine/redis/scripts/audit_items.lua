@@ -1,5 +1,5 @@
 -- Checks some stored items, and mends damage that shows in the item itself.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] cursor, [2] how many entries to skip there, [3] at most how many to check, [4] 1 to mend, 0 to
 --       check, [5] longest lease, [6] longest delay or retention, in ms, [7] `large` before the sizes of large records were
 --       added up ('' if there was none): [3] takes account of these, but not of records added since

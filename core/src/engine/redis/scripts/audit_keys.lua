@@ -1,6 +1,6 @@
 -- Checks a part of what is kept of keys (see parts/read_places.lua): their places, their lines or their limits. Deletes
 -- entries of lines that no longer count, which is no damage.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  as audit_index.lua; the name is places, lines or key_limits
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the keys of what is wrong, [4] and [5] 0
 local name, mend = ARGV[1], ARGV[5] == '1'

@@ -1,5 +1,5 @@
 -- Checks a part of one ready list; makes tombstones of entries whose items are in another state.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] priority, [2] first index from the left, [3] last index, [4] 1 to mend, 0 to check
 -- Reply [1] the numbers in that part, [2] those of them that are in another state
 local refused = ARGV[4] == '1' and refusal(redis.call('HGET', META, 'format'))

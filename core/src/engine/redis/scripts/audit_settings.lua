@@ -1,6 +1,6 @@
 -- Finds settings, a revision, a pause and the use of a rate that cannot be read, or are out of range, and mends them. It
 -- ends no pause.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] 1 to mend, 0 to check
 -- Reply what was wrong, as text
 local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'swept', 'rate_used', 'rate_look',

@@ -1,5 +1,5 @@
 -- Reads how items have ended, and registers those that have not: whoever ends one of them reports it in ENDINGS.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] for how long (ms) a registration lasts, [2] a string with 1 for each id that is registered even if there is no
 --       such item, else 0, [3] the place up to which the client has read ENDINGS, or '', from [4] the ids (at most 1,000)
 -- Reply see parts/outcomes.lua, with what XREAD returns behind [3] if an item does not exist. Later endings of

@@ -1,6 +1,6 @@
 -- Buries items that are ready or delayed: they are dead, whatever their limit of attempts. Each is a new generation,
 -- so that no earlier holder can complete it, and no entry of a ready list leads to it.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads, then the error text of each
 -- Reply a string: for each 1 (buried), 0 (there is none, or it is leased or dead) or - (not executed: ask again),
 --       perhaps followed by what parts/end_step.lua has

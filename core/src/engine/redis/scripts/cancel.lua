@@ -1,6 +1,6 @@
 -- Cancels items. Those that wait are gone, or retained as cancelled under a new number, so that no entry of a ready
 -- list leads to them. Leased ones are marked: they do not come back when their leases end.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads
 -- Reply a string: for each 1 (cancelled, or leased and marked), 0 (there is none, or it has ended) or - (not executed:
 --       ask again), perhaps followed by what parts/end_step.lua has

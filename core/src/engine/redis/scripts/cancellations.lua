@@ -1,5 +1,5 @@
 -- Reads which leases are current, and of which of them the cancellation was requested.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  per lease: number, delivery (at most 1,000)
 -- Reply [1] what changes with each call that requests the cancellation of a leased item; [2] a string: for each lease 0
 --       (current), 1 (its cancellation was requested) or - (not current)

@@ -1,5 +1,5 @@
 -- Creates a group, or seals or removes it. Each may be repeated.
--- KEYS  see parts/keys.lua, all, and GROUPS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] `create`, `seal` or `remove`, [2] the stored id; to create: [3] salt, [4] the name of its follow-ups, [5] these,
 --       or nothing; else [3] the number of the group; to seal: [4] how many places it has
 -- Reply the number of the group that is so now, or was removed; empty if there is none. Then a space, `n` if the queue is new,

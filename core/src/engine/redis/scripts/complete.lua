@@ -1,5 +1,5 @@
 -- Completes items: each is deleted, for exactly one caller.
--- KEYS  see parts/keys.lua, up to DEAD
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, from [3] what parts/complete.lua reads
 -- Reply a string: for each item 1 (true: completed by this call) or 0 (false)
 local done = load_reply()

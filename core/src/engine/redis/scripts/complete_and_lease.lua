@@ -1,5 +1,5 @@
 -- Completes items, then leases others, in one step and under one number of the lane.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] index of the last argument of the first half, from [4] to there what
 --       parts/lease.lua reads, then what parts/complete.lua reads (at most 1,000 items in all)
 -- Reply [1] to [5] as lease.lua, [6] as complete.lua

@@ -1,5 +1,5 @@
 -- Changes settings of the queue, and leaves the others. Makes the queue if there is none.
--- KEYS  see parts/keys.lua, up to WAKE
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt of the incarnation, [4] the revision that must be stored ('': any), then for each
 --       setting: its name and value (0: it is not set any more)
 -- Reply a string: 0 (refused: another revision is stored), or 1, or `n` if the queue is new, and after a space what

@@ -1,6 +1,6 @@
 -- Counts the items in each state. Reads the totals since the queue was made, and the age of the oldest
 -- ready item.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- Reply leased, delayed, dead, completed, cancelled (those that are kept), held, paused (1 or 0), whether the rate is used up
 --       (1 or 0), age in ms (-1: none is ready), ready by priority 0 to 9, then the totals added, leased, completed,
 --       expired, failed, died, removed, replaced, expired_unleased, cancelled

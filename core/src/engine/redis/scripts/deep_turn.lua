@@ -1,5 +1,5 @@
 -- Gives turns at deep cleans, so that only one of many cleaners does it.
--- KEYS  see parts/keys.lua, up to META
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] `take`, `keep` (still cleaning), `done` or `drop` (not finished), [2] shortest time (ms) since the
 --       last deep clean, [3] how long (ms) the turn lasts unless it is kept
 -- Reply 0, or for `take` ms until the turn can be taken

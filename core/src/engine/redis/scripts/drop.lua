@@ -1,6 +1,6 @@
 -- Deletes the queue, unless it has another incarnation by now. The server frees the memory in the
 -- background.
--- KEYS  see parts/keys.lua, all, and GROUPS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] the incarnation; '' for the remains of a queue without one, [2] 1 to drop follow-ups for other queues with it,
 --       [3] 1 to drop its items too if it has had members of groups
 -- Reply 1 if there was such a queue, else 0; -1 if it is not dropped, because of such follow-ups, or
@@ -25,7 +25,7 @@ local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, UNIQUES, TIMERS, EXPIRIES, MARKS, PLACES, LINES, OPEN,
   KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, OUTBOX, OUTGOING, EVENTS, METERS,
-  KEYS[LAST_KEY + 1], unpack(SETS))
+  GROUPS, unpack(SETS))
 redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
 -- What other queues have sent must not be added again when they repeat it.
 redis.call('PEXPIRE', FORWARD_LANES, 30 * DAY)

@@ -1,5 +1,5 @@
 -- Extends leases: the deadline becomes the later of the old one and now + duration.
--- KEYS  see parts/keys.lua, up to DETAILS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, duration in ms
 -- Reply a string: for each lease its deadline, or - if it is lost, with spaces between
 local done = load_reply()

@@ -1,6 +1,6 @@
 -- Counts a failure of leased items. They go to the back of the queue, at once or when the delay ends, or are
 -- dead at their limit of attempts, or are cancelled if that was requested. The error text is kept with the item.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms (-1: dead whatever its limit), error text. If
 --       the failure adds items when it ends its item, the delay is followed by a space and the length of the error text, and
 --       the error text by what parts/fire.lua reads

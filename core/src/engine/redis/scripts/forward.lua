@@ -1,5 +1,5 @@
 -- Adds what entries of another queue's outbox bring, unless it was added before, in one bounded step.
--- KEYS  see parts/keys.lua, all, and GROUPS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] salt, [2] name and incarnation of the other queue, then for each entry, in their order and without a gap: its number,
 --       and the packed item, or the report of a member of a group
 -- Reply a string: for each entry that was handled, which are the first ones, `s` (it was handled before), 1 (added, or reported),

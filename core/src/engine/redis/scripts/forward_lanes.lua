@@ -1,5 +1,5 @@
 -- Reads lanes of queues that have sent nothing for an hour.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] cursor, [2] about how many to look at
 -- Reply [1] next cursor, [2] for each: lane, and what it has
 local HOUR = 3600000

@@ -1,5 +1,5 @@
 -- Reads items by their ids: as many of the first ones as fit into a reply and into a step.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] 1 with data and results, 0 without, then the ids (1,000)
 -- Reply server time, then per id until the reply is full: '' if there is no item, else number, record (without data
 --       only its head), details ('' if none), state, the score of that state (deadline, due time, time of death, or until

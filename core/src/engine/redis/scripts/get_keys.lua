@@ -1,5 +1,5 @@
 -- Reads the limits of keys, and how many of their items are leased: of as many of the first keys as a step may look at.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  the keys (at most 1,000)
 -- Reply for each of the first keys its limit, 1 if it is its own (else 0), and how many items are leased
 local MAX_PLACES = 4000

@@ -1,5 +1,5 @@
 -- Moves due and expired items, then leases the oldest ready items of the highest priorities.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, from [3] what parts/lease.lua reads (at most 1,000 items in all). A
 --       group of 0 items leases nothing, and passes the wake token on.
 -- Reply [1] server time, [2] ms until something is due or expires (-1: nothing is; 0: ask again now),

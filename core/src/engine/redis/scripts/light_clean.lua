@@ -1,6 +1,6 @@
 -- Moves due and expired items, opens keys after the limit was raised or in time, and deletes retained items whose time is
 -- over, what is used up of rates that have refilled, and what the settings allow no longer, in one bounded step.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] at most how many items of each kind (500)
 -- Reply a string: promoted, expired, died, removed because of the settings, 1 if there may be more to do at once, ms until
 --       the next is due, its lease expires, or there is something to delete (-1: nothing is; 0: more to do)

@@ -7,7 +7,7 @@
 --           `index` or behind it, or it was popped, and with it all that were to the right of it. If it has come
 --           back since, it has another delivery. To the front, the anchor is the last entry of the list when the
 --           listing came to it; to the back, the entry itself.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] state, [2] 1 for the opposite order, [3] at most how many entries (1,000), [4] 1 with data, 0 without,
 --       [5] a score `(S`: from S on, [6] a score `(S` or `+inf`: before S (both not for ready and held ones),
 --       [7] the place to go on after; '' to begin

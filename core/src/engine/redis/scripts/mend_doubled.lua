@@ -1,5 +1,5 @@
 -- Makes tombstones of all entries but one that an item has in the ready lists, near two places.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] number, [2] and [3] priority and approximate index from the left of its first entry, [4] and [5]
 --       of another one, [6] how many entries to look at from each of the two (500), [7] 1 to mend, 0 to check
 -- Reply how many were replaced; when checking, 1 if there is more than one entry

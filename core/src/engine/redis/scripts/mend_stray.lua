@@ -1,7 +1,7 @@
 -- Makes items ready that are in no state, because a script died half-way. The caller has read all ready
 -- lists; an item that was used since has another delivery or another state. An item whose add was not acknowledged
 -- is deleted instead: its id was added again, or leads to nothing while its unique key is another item's.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] 1 to mend, 0 to check, then pairs of number and delivery (at most 100)
 -- Reply [1] how many pairs were looked at (bounded by bytes: go on with the rest), [2] the strays
 local strays, numbers, looked, room = {}, {}, 0, MAX_REPLY

@@ -1,6 +1,6 @@
 -- Reads when the next item is due or its lease expires, a schedule is due, or there is something to delete. If not now, the
 -- caller promises to look again then, or after its rest. A script that makes an item due before that pushes a token to DUE.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] the longest rest, in ms
 -- Reply ms until something is due or expires (-1: nothing; 0: now), and 1 if the outbox has entries, else 0
 local tick, is_to_forward = next_tick()

@@ -1,5 +1,5 @@
 -- Deletes entries of the outbox that were delivered, and reads the first ones of the next queue.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] the queue behind which to look, '' for the first one, [2] how many queues to pass by, and their names, then the
 --       entries to delete
 -- Reply empty if there are no entries; else the incarnation of this queue, the name of the other one, then for each entry, in

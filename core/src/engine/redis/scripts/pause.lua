@@ -1,5 +1,5 @@
 -- Stops leasing, for a time or until it is resumed; other operations go on. Makes the queue if there is none.
--- KEYS  see parts/keys.lua, up to WAKE
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt of the incarnation, [4] for how long, in ms (0: until `resume`)
 -- Reply 1
 local done = load_reply()

@@ -1,5 +1,5 @@
 -- Removes items of one state, oldest first, in one bounded step.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] state, [4] at most how many (0 to 1,000)
 -- Reply a string: how many were removed, and how many were looked at (0: the state is empty), perhaps
 --       followed by what parts/end_step.lua has
@@ -18,8 +18,8 @@ elseif set then
   local kept = set == COMPLETED or set == CANCELLED
   numbers = redis.call('ZRANGE', set, kept and '(' .. text(now) or '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, limit)
 else
-  local popped = redis.call('LMPOP', 10, KEYS[11], KEYS[12], KEYS[13], KEYS[14], KEYS[15], KEYS[16],
-    KEYS[17], KEYS[18], KEYS[19], KEYS[20], 'RIGHT', 'COUNT', limit)
+  local popped = redis.call('LMPOP', 10, KEYS[READY], KEYS[READY + 1], KEYS[READY + 2], KEYS[READY + 3], KEYS[READY + 4],
+    KEYS[READY + 5], KEYS[READY + 6], KEYS[READY + 7], KEYS[READY + 8], KEYS[READY + 9], 'RIGHT', 'COUNT', limit)
   numbers, list = popped and popped[2] or {}, popped and popped[1]
 end
 local removed = 0

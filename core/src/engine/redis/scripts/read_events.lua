@@ -1,5 +1,5 @@
 -- Reads events in order.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] number and [2] server time of the event behind which to begin ('': the oldest one; `now`: behind the last one),
 --       [3] how many events are wanted
 -- Reply [1] 1 if there were others behind it that are not kept any more, else 0, [2] and [3] number and server time behind

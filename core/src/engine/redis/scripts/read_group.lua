@@ -1,5 +1,5 @@
 -- Reads a group.
--- KEYS  see parts/keys.lua, all, and GROUPS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] the stored id, [2] the first place, [3] how many places
 -- Reply empty if there is none; else its number, how many places it has, 0 if it is not sealed, how many have ended, how many are
 --       completed, 1 if it has ended, else 0, when it was changed last, and the states of these places, see parts/groups.lua

@@ -1,5 +1,5 @@
 -- Reads a part of the history, the oldest rows first.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] letter of the kind of row, [2] ms that a row stands for, [3] how many rows there are, [4] the first minute or hour to
 --       read, counted since 1970; if its row is overwritten, the oldest one that is not, [5] how many to read at most
 -- Reply [1] server time, [2] where to go on, or '' if that was all, then for each row that is there its numbers and its

@@ -1,5 +1,5 @@
 -- Writes the rows of the minute and the hour, unless they are there, and adds measurements to them.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] measurements: histograms with `;` between, each as `value:count` with spaces between; '':
 --       nothing, then for each kind of row: letter, ms, how many there are
 -- Reply 1, or 0 if there is no queue

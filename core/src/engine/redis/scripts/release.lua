@@ -1,7 +1,7 @@
 -- Returns leased items to the front of the queue, at once or when the delay ends, without counting an
 -- attempt. Those that have expired meanwhile are dead, and those whose cancellation was requested are cancelled.
 -- A reason is kept with the item, with how often in a row it was given, and when first.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, delay in ms, `=` and the reason (or
 --       nothing: what the item keeps of reasons stays)
 -- Reply a string: for each lease 1 (released) or 0 (lost), perhaps followed by what parts/end_step.lua has

@@ -1,5 +1,5 @@
 -- Removes items by id, in whatever state they are.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
 -- Reply a string: for each 1 (removed) or 0 (there was none), perhaps followed by what parts/end_step.lua has
 local done = load_reply()

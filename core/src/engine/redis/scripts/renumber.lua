@@ -1,5 +1,5 @@
 -- Gives entries new numbers, because their lane is not known any more, and they are older than what was forgotten with it.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] salt, [2] the queue for which they are, [3] the count that is `forgotten` there
 -- Reply how many
 local MOST = 250

@@ -1,6 +1,6 @@
 -- Makes dead items ready again, at the back of their priority, with their attempts counted from 0. They expire no more.
 -- Ready items that have expired, which no sweep has found yet, keep their places.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, from [3] what parts/named.lua reads
 -- Reply a string: for each 1 (requeued), 0 (there is none, it is not dead, or its unique key is taken) or - (not
 --       executed: ask again), perhaps followed by what parts/end_step.lua has

@@ -1,5 +1,5 @@
 -- Resumes leasing after a pause, and notifies a waiting client, which notifies the next.
--- KEYS  see parts/keys.lua, up to WAKE
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number
 -- Reply 1
 local done = load_reply()

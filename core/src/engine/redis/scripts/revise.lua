@@ -1,6 +1,6 @@
 -- Changes items that are not leased. Each is a new generation, in the state that it had: only a delay moves it from
 -- ready to delayed or back. A ready item goes to the back of its priority.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt, from [4] what parts/named.lua reads, then for each: `=` and its data, priority,
 --       delay (see parts/delay.lua) and max_attempts; '' for what stays as it is
 -- Reply a string: for each 1 (revised), 0 (there is none, or it is leased, or it is dead and there is a delay) or -

@@ -1,5 +1,5 @@
 -- Reads schedules.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] `named`, `due` or `after`, [2] a name
 -- Reply server time, when the first schedule is due that is not due yet ('' if none will be), what is left of follow-ups (see
 --       parts/what_is_left.lua); then for each schedule: name, version ('' if its entry cannot be read), stored id of its

@@ -1,5 +1,5 @@
 -- Sets limits of single keys. Makes the queue if there is none.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt of the incarnation, then for each key: the key, its limit (0: that of the queue).
 --       The last one counts if a key is named twice.
 -- Reply 1, or `n` if the queue is new

@@ -1,5 +1,5 @@
 -- Stores how far the holders of leases have come, with the details of their items.
--- KEYS  see parts/keys.lua, up to DETAILS
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, then per lease: number, delivery, progress
 -- Reply a string: for each lease 1 (stored) or 0 (lost)
 local done = load_reply()

@@ -1,5 +1,5 @@
 -- Swaps a schedule, without adding an item. Makes the queue if there is none.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  [1] lane, [2] number, [3] salt of the incarnation, [4] how many schedules the queue may have, then what
 --       parts/swap_schedule.lua reads
 -- Reply 1, `n` if the queue is new, `-` (another version is stored), or `f` (the queue has as many as it may have)

@@ -45,6 +45,31 @@ fn every_function_is_defined_before_it_is_used() {
     }
 }
 
+/// As functions. Keys are constants too: a script has those that it names.
+#[test]
+fn every_constant_is_defined() {
+    for (name, text) in TEXTS.iter() {
+        let code: Vec<String> = text
+            .lines()
+            .map(|line| line.split("--").next().unwrap().split('\'').step_by(2).collect())
+            .collect();
+        let declared = code.iter().filter_map(|line| line.strip_prefix("local "));
+        let declared: BTreeSet<&str> =
+            declared.flat_map(|line| line.split('=').next().unwrap().split([',', ' '])).collect();
+        let is_constant = |word: &&str| {
+            let is_part =
+                |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+            word.len() > 1 && word.as_bytes()[0].is_ascii_uppercase() && word.bytes().all(is_part)
+        };
+        let words = code
+            .iter()
+            .flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        for word in words.filter(is_constant) {
+            assert!(["KEYS", "ARGV"].contains(&word) || declared.contains(word), "{name}: {word}");
+        }
+    }
+}
+
 fn functions(text: &str) -> impl Iterator<Item = &str> {
     let defined = text.split("local function ").skip(1);
     defined.map(|text| text.split('(').next().unwrap())

@@ -1,5 +1,5 @@
 -- Swaps a schedule and adds its items, in one atomic step.
--- KEYS  see parts/keys.lua, all
+-- KEYS  see parts/keys.lua
 -- ARGV  as for add.lua, with what extended queues know, then what parts/swap_schedule.lua reads
 -- Reply as that of add.lua, or `-` (another version is stored), or `s` (swapped, but the last item of the schedule has not
 --       ended)

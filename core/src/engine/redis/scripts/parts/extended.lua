@@ -1,4 +1,4 @@
--- The keys that only extended queues have, in the order of `keys.rs`:
+-- The keys that only extended queues have:
 --   COMPLETED, CANCELLED  sorted sets of retained items, by the server time until which each is kept
 --   ENDED       number of a retained item to the server time of its end
 --   RESULTS     number of a retained item to its result, for those that have one
@@ -18,14 +18,7 @@
 --   OUTBOX, OUTGOING  see parts/outbox.lua
 --   FORWARD_LANES     see parts/forward_begin.lua; plain queues may have it too
 --   EVENTS      see parts/event_entry.lua
-local COMPLETED, CANCELLED, ENDED, RESULTS = KEYS[21], KEYS[22], KEYS[23], KEYS[24]
-local UNIQUES, TIMERS, EXPIRIES, MARKS = KEYS[25], KEYS[26], KEYS[27], KEYS[28]
-local AWAITED, ENDINGS = KEYS[29], KEYS[30]
-local HELD, PLACES, LINES, OPEN, KEY_LIMITS = KEYS[31], KEYS[32], KEYS[33], KEYS[34], KEYS[35]
-local SCHEDULES, TICKS = KEYS[36], KEYS[37]
-local FOLLOW_UPS, DEFERRED, HISTORY = KEYS[38], KEYS[39], KEYS[40]
-local OUTBOX, OUTGOING, FORWARD_LANES = KEYS[41], KEYS[42], KEYS[43]
-local EVENTS, METERS, LAST_KEY = KEYS[44], KEYS[45], 45
+--   GROUPS      see parts/groups.lua
 
 -- The length of a name in FOLLOW_UPS, and that of a result that a follow-up gets.
 local NAME, MAX_COPIED_RESULT = 15, 65536
@@ -35,6 +28,3 @@ local NAME, MAX_COPIED_RESULT = 15, 65536
 -- rates are used up stand behind, by `LATER + ms`: when the next lease is allowed.
 local RANKS, MIDDLE = 562949953421312, 281474976710656 -- 2^49, 2^48
 local LATER = 10 * RANKS
-
--- The states that are kept in sorted sets. An item that is in none of them is ready.
-local SETS = { LEASED, DELAYED, DEAD, COMPLETED, CANCELLED, HELD }

@@ -5,7 +5,6 @@
 --   `P`, an index, a space, a number, a space and the id   the states of IN_FIELD places of that group, a letter each: `-` open,
 --                         `e` ended, `c` completed. What is missing is open
 --   `L` and a lane        the number of the last report that was filled in: see parts/fill_places.lua
-local GROUPS = KEYS[LAST_KEY + 1]
 local IN_FIELD, MOST_PLACES, GROUP_LASTS = 500, 100000, 86400000
 
 -- From what `G` has. nil if there is no group: one that is not sealed, or has ended, is gone a day after its last change.

@@ -1,9 +1,6 @@
--- Names for the keys of one queue, in the order of `keys.rs`. A script gets only as many keys as it uses,
--- so the rarely used ones come last. The ready lists are at the end: KEYS[11] for priority 0 to KEYS[20]
--- for priority 9. In a Cluster one more key follows, which never exists (see `keys.rs`).
-local LANES, META, ITEMS, IDS, LEASED = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local DETAILS, WAKE, DELAYED, DEAD, DUE = KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[10]
-local READY = 11
+-- In front of each script the client puts names for the keys that it uses: `local META, ITEMS = KEYS[1], KEYS[2]`. `key_names.rs`
+-- has their order. The ready lists are at the end: READY is the index of that of priority 0, READY + 9 that of priority 9. In a
+-- Cluster one more key follows, which never exists (see `keys.rs`).
 local ARGV = ARGV -- a local is faster in loops than a global
 
 -- The server keeps a hash of up to 512 fields with short values as a list, and searches it from the start for each field. A

@@ -46,7 +46,7 @@ local function find_untrue_groups(notes)
     local note = notes[n]
     if note.owner and note.letter == GROUP_END then headers[#headers + 1], theirs[#theirs + 1] = 'G' .. note.owner, note end
   end
-  for i, found in ipairs(#headers > 0 and redis.call('HMGET', KEYS[LAST_KEY + 1], unpack(headers)) or {}) do
+  for i, found in ipairs(#headers > 0 and redis.call('HMGET', GROUPS, unpack(headers)) or {}) do
     local number, over = string.match(found or '', '^(%S+) %d+ %d+ %d+ ([01]) ')
     theirs[i].untrue = number == theirs[i].number and over == '0'
   end

@@ -24,8 +24,9 @@ local function take(at, target, touched)
       if open then
         reply = not plain and pop_above(first, chunk)
       else
-        reply = redis.call('LMPOP', '10', KEYS[20], KEYS[19], KEYS[18], KEYS[17], KEYS[16], KEYS[15],
-          KEYS[14], KEYS[13], KEYS[12], KEYS[11], 'RIGHT', 'COUNT', chunk)
+        reply = redis.call('LMPOP', '10', KEYS[READY + 9], KEYS[READY + 8], KEYS[READY + 7], KEYS[READY + 6],
+          KEYS[READY + 5], KEYS[READY + 4], KEYS[READY + 3], KEYS[READY + 2], KEYS[READY + 1], KEYS[READY],
+          'RIGHT', 'COUNT', chunk)
         if not reply then return false end
       end
       if reply then
