@@ -84,7 +84,7 @@ def test_one_wheel_serves_every_python_from_3_10(built):
     names = ["__init__", "_async_worker", "_context", "_decode", "_encode", "_enqueue", "_errors"]
     names += ["_event_loop", "_exit", "_jobs", "_options", "_ref", "_report", "_retry", "_run"]
     names += ["__main__", "_arguments", "_around", "_child", "_child_signals", "_child_task"]
-    names += ["_children", "_job_events", "_job_type"]
+    names += ["_children", "_job_events", "_job_group", "_job_type"]
     names += ["_command", "_connection", "_inline", "_load", "_schedules"]
     names += ["_local_task", "_logging", "_progress", "_reload"]
     names += ["_settings", "_signals", "_signature", "_threads", "_worker"]
