@@ -13,8 +13,7 @@ use tempfile::TempDir;
 use crate::cycles::{Cycles, Kind};
 use crate::server_time::{STEPS, Side, Step};
 
-/// Items in a batch; how many batches are not counted, because the server compiles the scripts and keeps up to 512
-/// entries of a hash in a list; and how many are.
+/// Items in a batch; how many batches are not counted, because the server compiles the scripts; and how many are.
 const SIZES: [(usize, usize, usize); 2] = [(100, 6, 100), (1, 600, 500)];
 
 /// How many items wait in a queue that is worked on all the time.

@@ -97,7 +97,9 @@ impl Producer {
         let places = u32::try_from(members.len()).unwrap_or(u32::MAX);
         if !(1..=MAX_PLACES).contains(&places) {
             return Err(Error::invalid(format_args!(
-                "a group of {places} jobs, not of between 1 and {MAX_PLACES}"
+                "group {:?}: {} jobs, not between 1 and {MAX_PLACES}",
+                String::from_utf8_lossy(&id),
+                members.len()
             )));
         }
         let queue = queue.or_else(|| Some(members.first()?.queue_name().to_owned()));
