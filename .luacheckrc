@@ -10,6 +10,13 @@ local function names_of_parts()
     for name in (list or ""):gmatch("[%w_]+") do names[#names + 1] = name end
   end
   listing:close()
+  -- Functions that are made of parts: `{ "name(arguments)" begins }`.
+  local source = io.open("core/src/engine/redis/scripts.rs")
+  for name, list in source:read("*a"):gmatch('{ "([%w_]+)%(([%w_, ]*)%)" begins }') do
+    names[#names + 1] = name
+    for argument in list:gmatch("[%w_]+") do names[#names + 1] = argument end
+  end
+  source:close()
   return names
 end
 

@@ -115,6 +115,8 @@ export declare class NativeQueue {
   removeGroup(call: number, queue: string, id: string | Uint8Array, generation: string): void
   /** Answers with a group, or null. */
   group(call: number, id: string | Uint8Array): void
+  /** Answers with how it has ended and the group, which is null if it is gone, or with null; can be cancelled. */
+  groupOutcome(call: number, id: string | Uint8Array, waitMs: number | undefined | null, expect: boolean): void
   /** Answers with a number for each place: 0 open, 1 ended, 2 completed. */
   groupPlaces(call: number, queue: string, id: string | Uint8Array, generation: string, first: number): void
   /** `limits`: for each key; null: that of the queue. Answers with nothing. */
@@ -122,7 +124,7 @@ export declare class NativeQueue {
   /** Answers with three numbers for each key: the limit, 1 if that is its own, and how many are leased. */
   getKeys(call: number, keys: Array<string | Uint8Array>): void
   /** Answers with a boolean. */
-  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null, queue?: string | undefined | null, followUps?: unknown[] | undefined | null, place?: unknown[] | undefined | null): void
+  add(call: number, data: string | Uint8Array, id?: string | Uint8Array | undefined | null, priority?: number | undefined | null, delayMs?: number | undefined | null, dueAtMs?: number | undefined | null, maxAttempts?: number | undefined | null, retainMs?: number | undefined | null, unique?: string | Uint8Array | undefined | null, uniqueForMs?: number | undefined | null, replace?: boolean | undefined | null, successor?: boolean | undefined | null, expiresInMs?: number | undefined | null, key?: string | Uint8Array | undefined | null, queue?: string | undefined | null, followUps?: unknown[] | undefined | null, place?: unknown[] | undefined | null): void
   /**
    * Many calls of `add` for items without options. For each its number, the length of its id
    * (`u32::MAX`: one is to be made) and that of its data; `bytes` has ids and data in turn. Each
@@ -165,8 +167,10 @@ export declare class NativeQueue {
   /** Answers with lists of names. */
   syncSchedules(call: number, owner: string, revision: number, all: Array<NativeSchedule>, items: unknown[]): void
   /** Answers with schedules. */
-  schedules(call: number): void
-  /** `change`: 0 removes the schedule, 1 pauses it, 2 resumes it, 3 runs it now. Answers with a boolean. */
+  schedules(call: number, withData: boolean): void
+  /** Answers with a boolean. */
+  pauseSchedule(call: number, name: string, by: string, reason: string): void
+  /** `change`: 0 removes the schedule, 1 resumes it, 2 runs it now. Answers with a boolean. */
   changeSchedule(call: number, change: number, name: string): void
   /**
    * `changed`: which of the settings are named, in the order of `change`; without a value they are
@@ -177,7 +181,7 @@ export declare class NativeQueue {
   /** Answers with settings. */
   settings(call: number): void
   /** Without a duration until it is resumed. Answers with nothing. */
-  pause(call: number, durationMs?: number | undefined | null): void
+  pause(call: number, durationMs: number | undefined | null, by: string, reason: string): void
   /** Answers with nothing. */
   resume(call: number): void
   /**
@@ -232,9 +236,9 @@ export declare class NativeWorker {
   exit(): string
   /** Milliseconds until the timeout of a job. */
   remaining(job: number): number
-  /** Sets the timeout of a job anew. Throws an error with its code. */
-  moreTime(job: number, ms: number): void
-  /** Answers with nothing. */
+  /** Sets the timeout of a job anew. False: it has ended. Throws an error with its code. */
+  moreTime(job: number, ms: number): boolean
+  /** Answers with false if the job has ended, and otherwise with true. */
   progress(call: number, job: number, progress: string | Uint8Array): void
   /** A job has succeeded, perhaps with a result. Answers with what has become of it. */
   done(call: number | undefined | null, job: number, result?: string | Uint8Array | undefined | null): void

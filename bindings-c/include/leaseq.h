@@ -203,6 +203,29 @@ typedef enum {
 } leaseq_status;
 
 /**
+ * How a group has ended.
+ */
+typedef enum {
+    /**
+     * It has not ended.
+     */
+    LEASEQ_GROUP_OPEN = 0,
+    /**
+     * All its members were completed.
+     */
+    LEASEQ_GROUP_COMPLETED = 1,
+    /**
+     * All its members have ended, and one of them was not completed.
+     */
+    LEASEQ_GROUP_ENDED = 2,
+    /**
+     * There is no such group: it was never created, was removed, was not sealed for a day after its last change, or has
+     * ended a day ago.
+     */
+    LEASEQ_GROUP_GONE = 3,
+} leaseq_group_end;
+
+/**
  * What is known of one place of a group.
  */
 typedef enum {
@@ -522,6 +545,11 @@ typedef struct leaseq_item_info leaseq_item_info;
  * How an item is added, or revised.
  */
 typedef struct leaseq_item_options leaseq_item_options;
+
+/**
+ * A job as the data of an item: one that follows another job or a group, of a schedule, or one of many.
+ */
+typedef struct leaseq_job leaseq_job;
 
 /**
  * What a producer says about a job. What is set takes precedence over what the worker says, the rest is left to that.
@@ -1058,6 +1086,18 @@ typedef struct {
      * How many of its last changes the queue keeps; 0: none.
      */
     uint64_t events;
+    /**
+     * When the pause has begun, in ms since 1970; -1: it is not paused.
+     */
+    int64_t paused_at_ms;
+    /**
+     * Who has paused it: UTF-8 of up to 128 bytes, followed by a NUL. Empty: it is not paused, or nobody said so.
+     */
+    char paused_by[136];
+    /**
+     * Why it was paused: UTF-8 of up to 256 bytes, followed by a NUL. Empty: it is not paused, or nobody said so.
+     */
+    char pause_reason[264];
 } leaseq_settings;
 
 #ifdef __cplusplus
@@ -1617,7 +1657,8 @@ void leaseq_connect_options_free(leaseq_connect_options **options);
 
 /**
  * Adds a job for a handler in any language: its name, 1 to 128 bytes, and its arguments, a JSON object.
- * `options` are those of the item, and may be NULL. `*added` is as of leaseq_queue_add_item(), and may be NULL.
+ * `options` are those of the item, and may be NULL; a job that follows this one is a follow-up of them: see
+ * leaseq_job_new(). `*added` is as of leaseq_queue_add_item(), and may be NULL.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a name, arguments or an option outside their limits: arguments
  * that are no JSON object, integers beyond 2^53, and more than 100 levels; an error of every operation.
  */
@@ -1801,6 +1842,27 @@ leaseq_status leaseq_queue_group(const leaseq_queue *queue,
                                  leaseq_group_info *info,
                                  size_t size,
                                  leaseq_error **error);
+
+/**
+ * Waits until a group of this queue has ended; `*end` says how, and `*info` what it is then. `*end` is `LEASEQ_GROUP_OPEN` if it
+ * has not ended within `wait_ms`: 0 looks once, `LEASEQ_WAIT_FOREVER` has no limit. If there is no group with this id, it is
+ * `LEASEQ_GROUP_GONE`, unless `expect`: then it also waits for one that is not created yet. In both cases `*info` is zero.
+ * `size` is `sizeof *info`.
+ *
+ * It is about the id, and shares connections and requests with all other waits of the client. leaseq_client_cancel_waits()
+ * ends the wait, as if its time were over.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes or another negative wait; an error of every
+ * operation.
+ */
+leaseq_status leaseq_queue_group_outcome(const leaseq_queue *queue,
+                                         const void *id,
+                                         size_t id_len,
+                                         int64_t wait_ms,
+                                         bool expect,
+                                         leaseq_group_end *end,
+                                         leaseq_group_info *info,
+                                         size_t size,
+                                         leaseq_error **error);
 
 /**
  * Writes the states of up to `count` places of a group, and at most 1,000, from the place `first` on, and to `*found`
@@ -2145,6 +2207,16 @@ leaseq_status leaseq_item_options_set_replace(leaseq_item_options *options,
                                               leaseq_error **error);
 
 /**
+ * With leaseq_item_options_set_replace(): if the item in the way is leased, whether this one waits and
+ * takes its place when the lease ends. A later one takes the place of one that waits. Default: false,
+ * the item is not added.
+ * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+ */
+leaseq_status leaseq_item_options_set_successor(leaseq_item_options *options,
+                                                bool successor,
+                                                leaseq_error **error);
+
+/**
  * The item is dead after this time, 1 ms to 366 days, if it is not leased then and no attempt has
  * counted; not shorter than a delay. Default: it does not expire.
  * @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL or a negative time.
@@ -2157,6 +2229,34 @@ leaseq_status leaseq_item_options_set_expires_in_ms(leaseq_item_options *options
  * Frees options and makes the pointer NULL. NULL and a pointer to NULL are allowed.
  */
 void leaseq_item_options_free(leaseq_item_options **options);
+
+/**
+ * A job for a handler in any language: its name, 1 to 128 bytes, and its arguments, a JSON object. `job_options` may be
+ * NULL. The data of an item with this job is leaseq_job_data(): give it to calls that take a ::leaseq_item. Free the job
+ * with leaseq_job_free().
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` as for leaseq_queue_enqueue().
+ */
+leaseq_status leaseq_job_new(const char *name,
+                             const void *args,
+                             size_t args_len,
+                             const leaseq_job_options *job_options,
+                             leaseq_job **job,
+                             leaseq_error **error);
+
+/**
+ * The data of an item with this job: JSON. NULL for NULL. Lives as long as the job.
+ */
+const void *leaseq_job_data(const leaseq_job *job);
+
+/**
+ * Number of bytes of the data.
+ */
+size_t leaseq_job_data_len(const leaseq_job *job);
+
+/**
+ * Frees a job and makes the pointer NULL. NULL and a pointer to NULL are allowed.
+ */
+void leaseq_job_free(leaseq_job **job);
 
 /**
  * Options without anything set.
@@ -2882,8 +2982,8 @@ const char *leaseq_schedule_info_zone(const leaseq_schedule_info *info);
 int64_t leaseq_schedule_info_every_ms(const leaseq_schedule_info *info);
 
 /**
- * The data of the item that each tick adds: arbitrary bytes, not followed by a NUL. NULL for NULL.
- * Lives as long as `info`.
+ * The data of the item that each tick adds: arbitrary bytes, not followed by a NUL; empty if it was
+ * read without. NULL for NULL. Lives as long as `info`.
  */
 const char *leaseq_schedule_info_data(const leaseq_schedule_info *info);
 
@@ -2918,9 +3018,88 @@ int64_t leaseq_schedule_info_grace_ms(const leaseq_schedule_info *info);
 bool leaseq_schedule_info_overlap(const leaseq_schedule_info *info);
 
 /**
+ * The priority of its items, 0 to 9.
+ */
+int32_t leaseq_schedule_info_priority(const leaseq_schedule_info *info);
+
+/**
+ * How long after its tick an item is ready, in ms; 0: at once.
+ */
+int64_t leaseq_schedule_info_delay_ms(const leaseq_schedule_info *info);
+
+/**
+ * The limit of attempts of its items; 0 for none of their own.
+ */
+uint32_t leaseq_schedule_info_max_attempts(const leaseq_schedule_info *info);
+
+/**
+ * How long an item is retained after its completion, in ms; 0: not at all, unless the queue says so.
+ */
+int64_t leaseq_schedule_info_retain_ms(const leaseq_schedule_info *info);
+
+/**
+ * The unique key of its items: arbitrary bytes, not followed by a NUL. NULL if they have none, and
+ * for NULL. Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_unique(const leaseq_schedule_info *info);
+
+/**
+ * Number of bytes of the unique key.
+ */
+size_t leaseq_schedule_info_unique_len(const leaseq_schedule_info *info);
+
+/**
+ * How long the unique key stays taken at least, in ms; 0: no longer than the item needs it.
+ */
+int64_t leaseq_schedule_info_unique_for_ms(const leaseq_schedule_info *info);
+
+/**
+ * Whether an item replaces another one that has its unique key. False for NULL.
+ */
+bool leaseq_schedule_info_replace(const leaseq_schedule_info *info);
+
+/**
+ * Whether it waits for the end of the lease if that one is leased. False for NULL.
+ */
+bool leaseq_schedule_info_successor(const leaseq_schedule_info *info);
+
+/**
+ * The key of its items: arbitrary bytes, not followed by a NUL. NULL if they have none, and for NULL.
+ * Lives as long as `info`.
+ */
+const char *leaseq_schedule_info_key(const leaseq_schedule_info *info);
+
+/**
+ * Number of bytes of the key.
+ */
+size_t leaseq_schedule_info_key_len(const leaseq_schedule_info *info);
+
+/**
+ * After which time an item is dead that was not leased, in ms; -1 if it does not expire, and for NULL.
+ */
+int64_t leaseq_schedule_info_expires_in_ms(const leaseq_schedule_info *info);
+
+/**
  * Whether it is paused. False for NULL.
  */
 bool leaseq_schedule_info_paused(const leaseq_schedule_info *info);
+
+/**
+ * When it was paused, in ms since 1970; -1 if it is not paused, and for NULL.
+ */
+int64_t leaseq_schedule_info_paused_at_ms(const leaseq_schedule_info *info);
+
+/**
+ * Who has paused it; empty: it is not paused, or nobody said so. NULL for NULL. Lives as long as
+ * `info`.
+ */
+const char *leaseq_schedule_info_paused_by(const leaseq_schedule_info *info);
+
+/**
+ * Why it was paused; empty: it is not paused, or nobody said so. NULL for NULL. Lives as long as
+ * `info`.
+ */
+const char *leaseq_schedule_info_pause_reason(const leaseq_schedule_info *info);
 
 /**
  * The next tick, in ms since 1970; -1 while it is paused, and for NULL.
@@ -3053,10 +3232,12 @@ leaseq_status leaseq_queue_sync_schedules(const leaseq_queue *queue,
                                           leaseq_error **error);
 
 /**
- * Reads the schedules of this queue, in the order of their names.
+ * Reads the schedules of this queue, in the order of their names. Without `with_data`, the data of their
+ * items is left out, and empty.
  * @return `LEASEQ_OK`, or an error of every operation.
  */
 leaseq_status leaseq_queue_schedules(const leaseq_queue *queue,
+                                     bool with_data,
                                      leaseq_schedules **schedules,
                                      leaseq_error **error);
 
@@ -3071,12 +3252,15 @@ leaseq_status leaseq_queue_remove_schedule(const leaseq_queue *queue,
                                            leaseq_error **error);
 
 /**
- * Stops a schedule until leaseq_queue_resume_schedule(), also if it is put again. `*paused` is false
- * if there is none; it may be NULL.
- * @return `LEASEQ_OK`, or an error of every operation.
+ * Stops a schedule until leaseq_queue_resume_schedule(), also if it is put again. leaseq_queue_schedules()
+ * shows who has paused it, and why, as for leaseq_queue_pause_with(); either may be NULL. `*paused` is
+ * false if there is none; it may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a text outside its limits; an error of every operation.
  */
 leaseq_status leaseq_queue_pause_schedule(const leaseq_queue *queue,
                                           const char *name,
+                                          const char *by,
+                                          const char *reason,
                                           bool *paused,
                                           leaseq_error **error);
 
@@ -3140,18 +3324,25 @@ leaseq_status leaseq_queue_settings(const leaseq_queue *queue,
 
 /**
  * Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
- * and reclaiming continue; calls that lease wait or return nothing.
- * @return `LEASEQ_OK`, or an error of every operation.
+ * and reclaiming continue; calls that lease wait or return nothing. leaseq_queue_settings() shows who
+ * has paused, UTF-8 of up to 128 bytes without control characters, and why, up to 256; either may be
+ * NULL. Of several pauses the last one counts.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another text; an error of every operation.
  */
-leaseq_status leaseq_queue_pause(const leaseq_queue *queue, leaseq_error **error);
+leaseq_status leaseq_queue_pause(const leaseq_queue *queue,
+                                 const char *by,
+                                 const char *reason,
+                                 leaseq_error **error);
 
 /**
  * As leaseq_queue_pause(), for this time, 1 ms to 366 days. Then leasing goes on by itself, and
- * waiting calls wake. Of several pauses the last one counts.
- * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another time; an error of every operation.
+ * waiting calls wake.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for another time or text; an error of every operation.
  */
 leaseq_status leaseq_queue_pause_with(const leaseq_queue *queue,
                                       int64_t duration_ms,
+                                      const char *by,
+                                      const char *reason,
                                       leaseq_error **error);
 
 /**
@@ -3455,7 +3646,7 @@ leaseq_status leaseq_task_complete(const leaseq_task *task,
 
 /**
  * Ends the task: it has failed. `class_name` is what the retry rules of the job name; `message` is for people.
- * Both are UTF-8, and the first 1,024 bytes of them are kept. `delay_ms` is that of
+ * The class is UTF-8; what is not UTF-8 in the message is replaced. The first 1,024 bytes of them are kept. `delay_ms` is that of
  * `LEASEQ_POLICY_RETRY_AFTER`, and 0 otherwise.
  * @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL, a number that is no policy, or a delay
  * without that policy.
@@ -3569,6 +3760,28 @@ uint32_t leaseq_task_max_attempts(const leaseq_task *task);
  * the task.
  */
 const char *leaseq_task_last_error(const leaseq_task *task);
+
+/**
+ * The id of the job or group whose end has added this job: arbitrary bytes, not followed by a NUL. NULL if a program has
+ * added it, and for NULL. Lives as long as the task.
+ */
+const char *leaseq_task_previous_id(const leaseq_task *task);
+
+/**
+ * Number of bytes of that id.
+ */
+size_t leaseq_task_previous_id_len(const leaseq_task *task);
+
+/**
+ * The result of the job whose success has added this one, followed by a NUL: JSON, if its handler keeps to that. NULL if
+ * it had none, or one of more than 64 KiB, has not succeeded, or there is none. Lives as long as the task.
+ */
+const char *leaseq_task_previous(const leaseq_task *task);
+
+/**
+ * Number of bytes of that result, without the NUL.
+ */
+size_t leaseq_task_previous_len(const leaseq_task *task);
 
 /**
  * The generation of the item, which goes up with every add of its id: a store of your own can refuse writers

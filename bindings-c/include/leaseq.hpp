@@ -3,11 +3,12 @@
  * @file leaseq.hpp
  * leaseq.h for C++17: handles that free themselves, and errors that are thrown.
  *
- * The operations of a worker and a producer are here by name. For everything else, each handle
- * gives what leaseq.h takes by get(), and leaseq::check() throws what it answers:
+ * The operations of a worker and a producer are here by name, with schedules in
+ * leaseq_schedules.hpp and workers of jobs in leaseq_jobs.hpp, which it includes. For everything
+ * else, each handle gives what leaseq.h takes by get(), and leaseq::check() throws what it answers:
  *
  * @code
- * leaseq::check([&](leaseq_error **error) { return leaseq_queue_pause(queue.get(), error); });
+ * leaseq::check([&](leaseq_error **error) { return leaseq_queue_resume(queue.get(), error); });
  * @endcode
  */
 #ifndef LEASEQ_HPP
@@ -43,6 +44,10 @@ class Error : public std::runtime_error {
           outcome_unknown_(leaseq_error_outcome_unknown(error)),
           retryable_(leaseq_error_retryable(error)) {
         leaseq_error_free(&error);
+    }
+    /** Of what leaseq.h would not notice. */
+    Error(leaseq_status status, const std::string &message)
+        : std::runtime_error(message), status_(status), outcome_unknown_(false), retryable_(false) {
     }
     leaseq_status status() const noexcept { return status_; }
     bool outcome_unknown() const noexcept { return outcome_unknown_; }
@@ -168,8 +173,42 @@ struct ItemOptions {
     std::optional<std::string_view> key = std::nullopt;
     /** Take the place of an item with the id or the key, unless that is leased. */
     bool replace = false;
+    /** With `replace`: wait for a leased item, and take its place when the lease ends. */
+    bool successor = false;
     /** The item is dead after this time if it is not leased then; without it: never. */
     std::optional<milliseconds> expires_in = std::nullopt;
+};
+
+/** Instead of what the worker says of a job; see ::leaseq_job_options. */
+struct JobOptions {
+    /** How long its handler may run before it is cancelled. */
+    std::optional<milliseconds> timeout = std::nullopt;
+    /** How often it is tried; without it, the worker also says how long it waits before. */
+    std::optional<std::uint32_t> attempts = std::nullopt;
+    /** The longest pause before the second attempt, and before any. */
+    milliseconds base{1000}, cap{600000};
+    /** Only errors of these classes are retried; if it is empty, those that the worker names. */
+    std::vector<std::string> retry_on = {};
+    /** Errors of these classes are never retried; if it is empty, those that the worker names. */
+    std::vector<std::string> retry_never = {};
+    /** Names and texts for the handler; see leaseq_task_meta(). */
+    std::vector<std::pair<std::string, std::string>> meta = {};
+};
+
+/** A job to add, with the jobs that follow it: each is added, exactly once, when this one has
+ * succeeded, is dead, or has ended in any way. Up to 16 of them, in up to 16 levels, 64 KiB in
+ * total. */
+struct NewJob {
+    std::string name;
+    /** A JSON object. */
+    std::string args = "{}";
+    ItemOptions options = {};
+    JobOptions job_options = {};
+    /** Without one: that of the job before. */
+    std::optional<std::string> queue = std::nullopt;
+    std::vector<NewJob> on_success = {};
+    std::vector<NewJob> on_failure = {};
+    std::vector<NewJob> on_end = {};
 };
 
 /** How items are leased; see ::leaseq_lease_options. */
@@ -223,6 +262,19 @@ class Outcome {
     Handle<leaseq_outcome, leaseq_outcome_free> handle_;
 };
 
+/** How a group has ended: one of `LEASEQ_GROUP_COMPLETED`, `LEASEQ_GROUP_ENDED` and
+ * `LEASEQ_GROUP_GONE`. */
+struct GroupOutcome {
+    leaseq_group_end end;
+    /** What the group is then; zero if it is gone. */
+    leaseq_group_info info;
+    bool completed() const noexcept { return end == LEASEQ_GROUP_COMPLETED; }
+};
+
+struct Schedule;
+struct ScheduleInfo;
+struct SyncedSchedules;
+
 /** One queue; see ::leaseq_queue. */
 class Queue {
   public:
@@ -261,6 +313,21 @@ class Queue {
         });
         if (outcome == nullptr) return std::nullopt;
         return Outcome(outcome);
+    }
+
+    /** Waits until a group has ended. Nothing: it has not within `wait`; see
+     * leaseq_queue_group_outcome(). */
+    std::optional<GroupOutcome> group_outcome(std::string_view id,
+                                              milliseconds wait = milliseconds(LEASEQ_WAIT_FOREVER),
+                                              bool expect = false) {
+        GroupOutcome outcome{};
+        check([&](leaseq_error **error) {
+            return leaseq_queue_group_outcome(get(), id.data(), id.size(), wait.count(), expect,
+                                              &outcome.end, &outcome.info, sizeof outcome.info,
+                                              error);
+        });
+        if (outcome.end == LEASEQ_GROUP_OPEN) return std::nullopt;
+        return outcome;
     }
 
     /** Waits until all of the items have ended, in the order of the ids. With `statuses`, that
@@ -420,6 +487,18 @@ class Queue {
         return added;
     }
 
+    /** Adds a job to this queue, whatever queue it names, with those that follow it. */
+    bool enqueue(const NewJob &job) {
+        bool added = false;
+        const auto all = adding(job);
+        const auto own = made(job.job_options);
+        check([&](leaseq_error **error) {
+            return leaseq_queue_enqueue_with(get(), job.name.c_str(), job.args.data(),
+                                             job.args.size(), all.get(), own.get(), &added, error);
+        });
+        return added;
+    }
+
     leaseq_counts counts() const {
         leaseq_counts counts;
         check([&](leaseq_error **error) {
@@ -427,6 +506,34 @@ class Queue {
         });
         return counts;
     }
+
+    /** Stores a schedule, or replaces the one with its name. Only its owner can change a schedule
+     * that has one, with the same or a higher revision; see leaseq_queue_put_schedule(). */
+    leaseq_scheduled put_schedule(const Schedule &schedule, const std::string &owner = {},
+                                  std::uint64_t revision = 0);
+
+    /** Makes the schedules of this owner these: adds, updates and removes them. After an error,
+     * repeat the call; see leaseq_queue_sync_schedules(). */
+    SyncedSchedules sync_schedules(const std::string &owner, std::uint64_t revision,
+                                   const std::vector<Schedule> &schedules);
+
+    /** The schedules, in the order of their names. */
+    std::vector<ScheduleInfo> schedules(bool with_data = true) const;
+
+    /** False: there was none, as for pause_schedule() and resume_schedule(). Its items stay. */
+    bool remove_schedule(const std::string &name);
+
+    /** Stops a schedule until resume_schedule(), also if it is put again; schedules() shows who has
+     * paused it, up to 128 bytes, and why, up to 256. */
+    bool pause_schedule(const std::string &name, const std::string &by = {},
+                        const std::string &reason = {});
+
+    /** Continues it with its first tick from now on. */
+    bool resume_schedule(const std::string &name);
+
+    /** Adds the item of a schedule now, whatever its rule says. False: there is none, or another
+     * item has the unique key. */
+    bool run_now(const std::string &name);
 
     /** Deletes the queue with everything in it. False: there was none. With `force` also follow-ups
      * for other queues that cannot be delivered now. */
@@ -487,6 +594,9 @@ class Queue {
         check([&](leaseq_error **error) {
             return leaseq_item_options_set_replace(made, options.replace, error);
         });
+        check([&](leaseq_error **error) {
+            return leaseq_item_options_set_successor(made, options.successor, error);
+        });
         if (options.expires_in) {
             check([&](leaseq_error **error) {
                 return leaseq_item_options_set_expires_in_ms(made, options.expires_in->count(),
@@ -494,6 +604,71 @@ class Queue {
             });
         }
         return all;
+    }
+
+    /** The options of the item of a job. */
+    static Handle<leaseq_item_options, leaseq_item_options_free> adding(const NewJob &job) {
+        auto all = adding(job.options);
+        follow(all.get(), LEASEQ_ON_COMPLETED, job.on_success);
+        follow(all.get(), LEASEQ_ON_DEAD, job.on_failure);
+        follow(all.get(), LEASEQ_ON_ENDED, job.on_end);
+        return all;
+    }
+
+    static Handle<leaseq_job_options, leaseq_job_options_free> made(const JobOptions &options) {
+        leaseq_job_options *made = nullptr;
+        check([&](leaseq_error **error) { return leaseq_job_options_new(&made, error); });
+        Handle<leaseq_job_options, leaseq_job_options_free> all(made);
+        if (options.timeout) {
+            check([&](leaseq_error **error) {
+                return leaseq_job_options_set_timeout_ms(made, options.timeout->count(), error);
+            });
+        }
+        if (options.attempts) {
+            check([&](leaseq_error **error) {
+                return leaseq_job_options_set_retry(made, *options.attempts, options.base.count(),
+                                                    options.cap.count(), error);
+            });
+        }
+        const auto add_classes = [&](const std::vector<std::string> &classes, bool retried) {
+            for (const std::string &name : classes) {
+                check([&](leaseq_error **error) {
+                    return leaseq_job_options_add_retry_class(made, name.c_str(), retried, error);
+                });
+            }
+        };
+        add_classes(options.retry_on, true);
+        add_classes(options.retry_never, false);
+        for (const auto &[name, text] : options.meta) {
+            check([&, &name = name, &text = text](leaseq_error **error) {
+                return leaseq_job_options_set_meta(made, name.c_str(), text.c_str(), error);
+            });
+        }
+        return all;
+    }
+
+    static void follow(leaseq_item_options *options, leaseq_on on,
+                       const std::vector<NewJob> &jobs) {
+        for (const NewJob &job : jobs) {
+            const auto its = adding(job);
+            if (job.queue) {
+                check([&](leaseq_error **error) {
+                    return leaseq_item_options_set_queue(its.get(), job.queue->c_str(), error);
+                });
+            }
+            const auto own = made(job.job_options);
+            leaseq_job *its_job = nullptr;
+            check([&](leaseq_error **error) {
+                return leaseq_job_new(job.name.c_str(), job.args.data(), job.args.size(), own.get(),
+                                      &its_job, error);
+            });
+            const Handle<leaseq_job, leaseq_job_free> data(its_job);
+            const leaseq_item item = {leaseq_job_data(its_job), leaseq_job_data_len(its_job),
+                                      nullptr, 0, its.get()};
+            check([&](leaseq_error **error) {
+                return leaseq_item_options_add_follow_up(options, on, &item, true, error);
+            });
+        }
     }
 
     static Handle<leaseq_lease_options, leaseq_lease_options_free>
@@ -579,5 +754,6 @@ class Client {
 } // namespace leaseq
 
 #include "leaseq_jobs.hpp"
+#include "leaseq_schedules.hpp"
 
 #endif

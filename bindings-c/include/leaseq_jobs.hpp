@@ -35,6 +35,18 @@ class Task {
         return {leaseq_task_args(get()), leaseq_task_args_len(get())};
     }
     std::string_view last_error() const noexcept { return leaseq_task_last_error(get()); }
+    /** The id of the job or group whose end has added this job; nothing: a program has added it. */
+    std::optional<std::string_view> previous_id() const noexcept {
+        const char *id = leaseq_task_previous_id(get());
+        if (id == nullptr) return std::nullopt;
+        return std::string_view(id, leaseq_task_previous_id_len(get()));
+    }
+    /** The result of the job whose success has added this one; see leaseq_task_previous(). */
+    std::optional<std::string_view> previous() const noexcept {
+        const char *result = leaseq_task_previous(get());
+        if (result == nullptr) return std::nullopt;
+        return std::string_view(result, leaseq_task_previous_len(get()));
+    }
     unsigned attempt() const noexcept { return leaseq_task_attempt(get()); }
     unsigned max_attempts() const noexcept { return leaseq_task_max_attempts(get()); }
     std::uint64_t generation() const noexcept { return leaseq_task_generation(get()); }
@@ -284,7 +296,8 @@ class Worker : public Handlers<Worker> {
     leaseq_worker *get() const noexcept { return handle_.get(); }
 
     /** Runs jobs until drain() is called, or a burst ends; starts the worker unless start() has.
-     * Returns the exit status for the process. */
+     * Returns the exit status for the process. A worker runs once: when it has ended, this returns
+     * the same status again. */
     int run() {
         if (!handle_) start();
         check([&](leaseq_error **error) {

@@ -52,6 +52,7 @@ impl leaseq_item {
             item = options.unique.iter().fold(item, Item::unique);
             item = options.key.iter().fold(item, Item::key);
             item = if options.replace { item.replace() } else { item };
+            item = if options.successor { item.successor() } else { item };
             item = options.expires_in.into_iter().fold(item, Item::expires_in);
             item = options.queue.iter().fold(item, Item::queue);
             item = options.follow_ups.iter().cloned().fold(item, Item::follow_up);

@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::child_link::Link;
 use crate::event::Event;
 use crate::failure::{Failure, Result};
-use crate::task::{Job, leaseq_settled, leaseq_task};
+use crate::task::{Job, Previous, called, leaseq_settled, leaseq_task};
 
 /// The longest time that a handler may ask for.
 const MAX_TIME: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -44,6 +44,14 @@ pub(crate) struct Frame {
     generation: u64,
     #[serde(default)]
     timeout_ms: u64,
+    previous: Option<PreviousFrame>,
+}
+
+/// The job whose end has added this one.
+#[derive(Deserialize)]
+struct PreviousFrame {
+    id_hex: String,
+    result: Option<String>,
 }
 
 pub(crate) struct ChildJob {
@@ -77,7 +85,11 @@ impl ChildJob {
         let run = &self.run;
         let args = run.args.as_ref().map_or("{}", |args| args.get());
         let names = (run.job.as_str(), run.queue.as_str());
-        leaseq_task::new(self.clone(), names, args.as_bytes(), &run.last_error)
+        let previous = run.previous.as_ref().map(|previous| {
+            let result = previous.result.as_deref().map(str::as_bytes);
+            Previous::new(&bytes_of(&previous.id_hex), result)
+        });
+        leaseq_task::new(self.clone(), names, args.as_bytes(), &run.last_error, previous)
     }
 
     /// It is to stop.
@@ -96,8 +108,8 @@ impl ChildJob {
     }
 
     fn wrong(&self, what: &str) -> Failure {
-        let (job, id) = (&self.run.job, String::from_utf8_lossy(&self.id));
-        Failure::invalid(format_args!("job {job:?} {id:?}: {what}"))
+        let about = called(&self.run.queue, &self.run.job, &self.id);
+        Failure::invalid(format_args!("{about}: {what}"))
     }
 
     /// The answer, or why it cannot be given. A result goes as it is.

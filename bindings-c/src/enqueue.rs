@@ -2,20 +2,18 @@
 
 use std::ffi::{c_char, c_void};
 
-use leaseq::options::MAX_MAX_DATA;
-use leaseq_jobs::NewJob;
-
 use crate::add::leaseq_item;
 use crate::error::{leaseq_error, leaseq_status};
-use crate::failure::{Failure, Result};
 use crate::item_options::leaseq_item_options;
+use crate::job;
 use crate::job_options::leaseq_job_options;
-use crate::pointer::{Out, bytes, given, text};
+use crate::pointer::{Out, given};
 use crate::queue::leaseq_queue;
 use crate::status::status;
 
 /// Adds a job for a handler in any language: its name, 1 to 128 bytes, and its arguments, a JSON object.
-/// `options` are those of the item, and may be NULL. `*added` is as of leaseq_queue_add_item(), and may be NULL.
+/// `options` are those of the item, and may be NULL; a job that follows this one is a follow-up of them: see
+/// leaseq_job_new(). `*added` is as of leaseq_queue_add_item(), and may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a name, arguments or an option outside their limits: arguments
 /// that are no JSON object, integers beyond 2^53, and more than 100 levels; an error of every operation.
 #[unsafe(no_mangle)]
@@ -51,8 +49,7 @@ pub unsafe extern "C" fn leaseq_queue_enqueue_with(
         status(error, || {
             let added = Out::wanted(added, false);
             let queue = given(queue, "queue")?;
-            let args = bytes(args, args_len, MAX_MAX_DATA, "args")?;
-            let data = data(text(name, "name")?, args, job_options)?;
+            let data = job::data(name, args, args_len, job_options)?;
             let options = options.map_or(std::ptr::null(), std::ptr::from_ref);
             let item = leaseq_item {
                 data: data.as_ptr().cast(),
@@ -66,14 +63,4 @@ pub unsafe extern "C" fn leaseq_queue_enqueue_with(
             Ok(())
         })
     }
-}
-
-/// The data of the item of a job.
-fn data(name: &str, args: &[u8], options: Option<&leaseq_job_options>) -> Result<bytes::Bytes> {
-    let wrong = |why: &dyn std::fmt::Display| {
-        Failure::invalid(format_args!("job {name:?}: the arguments are no JSON: {why}"))
-    };
-    let args: serde_json::Value = serde_json::from_slice(args).map_err(|why| wrong(&why))?;
-    let job = NewJob::named(name, "", &args);
-    Ok(options.into_iter().fold(job, |job, options| options.apply(job)).data()?)
 }

@@ -2,12 +2,14 @@
 
 use std::ffi::c_void;
 
-use leaseq::{GroupInfo, NewGroup, PlaceState};
+use leaseq::blocking::run;
+use leaseq::{GroupInfo, GroupOutcome, NewGroup, PlaceState};
 
 use crate::add::leaseq_item;
 use crate::error::{leaseq_error, leaseq_status};
 use crate::follow_ups::follow_up;
 use crate::group::leaseq_group;
+use crate::outcome;
 use crate::pointer::{Grown, Out, array, give, given, id, since_epoch};
 use crate::queue::leaseq_queue;
 use crate::status::status;
@@ -34,6 +36,21 @@ pub enum leaseq_place_state {
     LEASEQ_PLACE_ENDED = 1,
     /// Its member was completed.
     LEASEQ_PLACE_COMPLETED = 2,
+}
+
+/// How a group has ended.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum leaseq_group_end {
+    /// It has not ended.
+    LEASEQ_GROUP_OPEN = 0,
+    /// All its members were completed.
+    LEASEQ_GROUP_COMPLETED = 1,
+    /// All its members have ended, and one of them was not completed.
+    LEASEQ_GROUP_ENDED = 2,
+    /// There is no such group: it was never created, was removed, was not sealed for a day after its last change, or has
+    /// ended a day ago.
+    LEASEQ_GROUP_GONE = 3,
 }
 
 /// A group as it is now. Later versions may append fields.
@@ -171,6 +188,50 @@ pub unsafe extern "C" fn leaseq_queue_group(
                 info.set((&found).into());
                 group.set(give(leaseq_group::new(found.group)));
             }
+            Ok(())
+        })
+    }
+}
+
+/// Waits until a group of this queue has ended; `*end` says how, and `*info` what it is then. `*end` is `LEASEQ_GROUP_OPEN` if it
+/// has not ended within `wait_ms`: 0 looks once, `LEASEQ_WAIT_FOREVER` has no limit. If there is no group with this id, it is
+/// `LEASEQ_GROUP_GONE`, unless `expect`: then it also waits for one that is not created yet. In both cases `*info` is zero.
+/// `size` is `sizeof *info`.
+///
+/// It is about the id, and shares connections and requests with all other waits of the client. leaseq_client_cancel_waits()
+/// ends the wait, as if its time were over.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for an id outside 1 to 512 bytes or another negative wait; an error of every
+/// operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_group_outcome(
+    queue: Option<&leaseq_queue>,
+    id: *const c_void,
+    id_len: usize,
+    wait_ms: i64,
+    expect: bool,
+    end: *mut leaseq_group_end,
+    info: *mut leaseq_group_info,
+    size: usize,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    use leaseq_group_end::*;
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let end = Out::one(end, LEASEQ_GROUP_OPEN, "end")?;
+            let info = Grown::new(info, size, "info")?;
+            let queue = given(queue, "queue")?;
+            let (id, options) = (self::id(id, id_len)?, outcome::options(wait_ms, expect)?);
+            let ended = run(queue.group_outcome(id.to_vec(), options))?;
+            if let Some(found) = ended.as_ref().and_then(GroupOutcome::info) {
+                info.set(found.into());
+            }
+            end.set(match ended {
+                None => LEASEQ_GROUP_OPEN,
+                Some(GroupOutcome::Completed(_)) => LEASEQ_GROUP_COMPLETED,
+                Some(GroupOutcome::Ended(_)) => LEASEQ_GROUP_ENDED,
+                Some(_) => LEASEQ_GROUP_GONE,
+            });
             Ok(())
         })
     }

@@ -19,18 +19,25 @@ pub(crate) fn look<H, T: Copy>(handle: Option<&H>, nothing: T, tell: impl FnOnce
 /// # Safety `handle` is NULL, or points to NULL or to a handle from [`give`](crate::pointer::give)
 /// that nobody else uses.
 pub(crate) unsafe fn free<T>(handle: *mut *mut T) {
-    without_sigpipe(|| {
-        value((), || {
-            if handle.is_null() {
-                return;
-            }
-            // SAFETY: not NULL, so it may be read and written.
-            let taken = unsafe { handle.replace(std::ptr::null_mut()) };
-            if !taken.is_null() {
-                // SAFETY: it came from a Box, and the caller's pointer to it is gone.
-                drop(unsafe { Box::from_raw(taken) });
-            }
-        })
+    // SAFETY: as here.
+    without_sigpipe(|| unsafe { free_at_once(handle) });
+}
+
+/// As `free`, for what writes to no connection at its end: see `status_at_once`.
+///
+/// # Safety
+/// As for `free`.
+pub(crate) unsafe fn free_at_once<T>(handle: *mut *mut T) {
+    value((), || {
+        if handle.is_null() {
+            return;
+        }
+        // SAFETY: not NULL, so it may be read and written.
+        let taken = unsafe { handle.replace(std::ptr::null_mut()) };
+        if !taken.is_null() {
+            // SAFETY: it came from a Box, and the caller's pointer to it is gone.
+            drop(unsafe { Box::from_raw(taken) });
+        }
     });
 }
 

@@ -26,6 +26,7 @@ pub struct leaseq_item_options {
     pub(crate) key: Option<Vec<u8>>,
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
+    pub(crate) successor: bool,
     pub(crate) expires_in: Option<Duration>,
     pub(crate) queue: Option<String>,
     pub(crate) follow_ups: Vec<FollowUp>,
@@ -252,6 +253,25 @@ pub unsafe extern "C" fn leaseq_item_options_set_replace(
     unsafe {
         set(options, error, |options| {
             options.replace = replace;
+            Ok(())
+        })
+    }
+}
+
+/// With leaseq_item_options_set_replace(): if the item in the way is leased, whether this one waits and
+/// takes its place when the lease ends. A later one takes the place of one that waits. Default: false,
+/// the item is not added.
+/// @return `LEASEQ_OK`, or `LEASEQ_INVALID` for NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_item_options_set_successor(
+    options: Option<&mut leaseq_item_options>,
+    successor: bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        set(options, error, |options| {
+            options.successor = successor;
             Ok(())
         })
     }

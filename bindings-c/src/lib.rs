@@ -36,6 +36,7 @@ mod guard;
 mod history;
 mod info;
 mod item_options;
+mod job;
 mod job_options;
 mod keys;
 mod lease;

@@ -48,7 +48,7 @@ fn give_outcome(outcome: Option<Outcome>) -> *mut leaseq_outcome {
     })
 }
 
-fn options(wait_ms: i64, expect: bool) -> Result<OutcomeOptions> {
+pub(crate) fn options(wait_ms: i64, expect: bool) -> Result<OutcomeOptions> {
     let mut options = OutcomeOptions::new();
     if wait_ms != LEASEQ_WAIT_FOREVER {
         options.wait = Some(duration(wait_ms, "a wait")?);

@@ -1,5 +1,6 @@
 //! Reads and writes through the caller's pointers. All code that trusts the caller is here.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char, c_void};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -98,6 +99,19 @@ pub(crate) unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<&'a str
     // SAFETY: not NULL; the rest is the caller's word.
     let text = unsafe { CStr::from_ptr(text) };
     text.to_str().map_err(|_| Failure::invalid(format_args!("{name} is not UTF-8")))
+}
+
+/// Text for people that ends with a NUL. What is not UTF-8 in it, such as a file name, is replaced.
+///
+/// # Safety
+/// As for [`text`].
+pub(crate) unsafe fn message<'a>(text: *const c_char) -> Result<Cow<'a, str>> {
+    if text.is_null() {
+        return Err(null("message"));
+    }
+    // SAFETY: not NULL; the rest is the caller's word.
+    let text = unsafe { CStr::from_ptr(text) };
+    Ok(text.to_string_lossy())
 }
 
 /// A duration from the caller, in ms.

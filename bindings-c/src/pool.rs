@@ -14,6 +14,7 @@ use leaseq_jobs::Task;
 
 use crate::failure::{Failure, Result};
 use crate::running::Running;
+use crate::signals::{self, without_sigpipe};
 use crate::task::leaseq_task;
 use crate::worker_task::WorkerTask;
 
@@ -40,6 +41,7 @@ impl Pool {
     /// Starts a thread for each slot. They end with the worker.
     pub(crate) fn start(
         worker: &Arc<Running>,
+        was_blocked: bool,
         handler: impl Fn(*mut leaseq_task) -> i32 + Clone + Send + 'static,
     ) -> (Vec<JoinHandle<()>>, Result) {
         let (state, changed) = (Mutex::default(), Condvar::new());
@@ -47,7 +49,8 @@ impl Pool {
         let mut threads = Vec::new();
         for _ in 0..worker.slots {
             let (pool, handler) = (pool.clone(), handler.clone());
-            let work = move || pool.work(&handler);
+            // Handlers find SIGPIPE as the program has left it.
+            let work = move || signals::as_in_program(was_blocked, || pool.work(&handler));
             match Builder::new().name("leaseq-job".into()).spawn(work) {
                 Ok(thread) => threads.push(thread),
                 Err(why) => {
@@ -99,7 +102,8 @@ impl Pool {
             }
             state.is_asked = true;
             drop(state);
-            let tasks = run(async { Ok(self.worker.next_all().await) }).unwrap_or_default();
+            let next = async { Ok(self.worker.next_all().await) };
+            let tasks = without_sigpipe(|| run(next)).unwrap_or_default();
             state = self.lock();
             state.is_asked = false;
             if tasks.is_empty() {

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_char};
 use std::sync::Arc;
 
 use leaseq::blocking::{Queue, run};
-use leaseq::{Lease, LeaseOptions, Outcome, OutcomeOptions, WorkQueue};
+use leaseq::{GroupOutcome, Lease, LeaseOptions, Outcome, OutcomeOptions, WorkQueue};
 
 use crate::failure::Result;
 use crate::guard::{self, look};
@@ -51,6 +51,16 @@ impl leaseq_queue {
     ) -> leaseq::Result<Vec<leaseq::Result<Option<Outcome>>>> {
         let queue = self.0.queue.in_this_process().await?;
         self.0.waits.outcome_many(queue, &ids, options).await
+    }
+
+    /// Waits for the end of a group, until the client's waits are cancelled.
+    pub(crate) async fn group_outcome(
+        &self,
+        id: Vec<u8>,
+        options: OutcomeOptions,
+    ) -> leaseq::Result<Option<GroupOutcome>> {
+        let queue = self.0.queue.in_this_process().await?;
+        self.0.waits.group_outcome(queue, &id, options).await
     }
 
     /// Releases leases that reached no caller, in the background; closing the client waits for

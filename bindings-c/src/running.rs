@@ -128,16 +128,27 @@ impl Running {
         }
     }
 
+    /// The next task, if it is there.
+    pub(crate) fn next_now(&self, core: &WorkerCore) -> Option<Task> {
+        if self.ahead().is_some() {
+            return None;
+        }
+        match core.try_next()? {
+            JobStart::Start(task) => Some(task),
+            JobStart::Drained => None,
+        }
+    }
+
     /// All tasks that are there, or else the next one; none: the worker has ended.
     pub(crate) async fn next_all(&self) -> Vec<Task> {
         let Ok(core) = self.here() else { return Vec::new() };
         let mut tasks = Vec::from_iter(self.next(core, None).await);
         // With a descriptor, they are taken one by one.
-        while !tasks.is_empty() && tasks.len() < self.slots && self.ahead().is_none() {
-            match core.next().now_or_never() {
-                Some(JobStart::Start(task)) => tasks.push(task),
-                _ => break,
-            }
+        while !tasks.is_empty()
+            && tasks.len() < self.slots
+            && let Some(task) = self.next_now(core)
+        {
+            tasks.push(task);
         }
         tasks
     }

@@ -2,9 +2,11 @@
 
 use std::ffi::{CString, c_char};
 
+use bytes::Bytes;
 use leaseq::{Missed, ScheduleInfo, SyncedSchedules};
 
 use crate::guard::{self, look};
+use crate::info::first;
 use crate::pointer::{ms, since_epoch};
 use crate::schedule_options::{LEASEQ_MISSED_ONE, LEASEQ_MISSED_SKIP};
 
@@ -20,6 +22,8 @@ pub struct leaseq_schedule_info {
     every_ms: i64,
     owner: CString,
     last_id: Option<CString>,
+    paused_by: CString,
+    pause_reason: CString,
 }
 
 /// What was done with a schedule.
@@ -68,6 +72,8 @@ impl leaseq_schedule_info {
             every_ms: every.unwrap_or(0),
             owner: c_text(&*info.owner),
             last_id: info.last_id.as_deref().map(c_text),
+            paused_by: c_text(&*info.paused_by),
+            pause_reason: c_text(&*info.pause_reason),
             info,
         }
     }
@@ -141,17 +147,17 @@ pub extern "C" fn leaseq_schedule_info_every_ms(info: Option<&leaseq_schedule_in
     look(info, 0, |one| one.every_ms)
 }
 
-/// The data of the item that each tick adds: arbitrary bytes, not followed by a NUL. NULL for NULL.
-/// Lives as long as `info`.
+/// The data of the item that each tick adds: arbitrary bytes, not followed by a NUL; empty if it was
+/// read without. NULL for NULL. Lives as long as `info`.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_schedule_info_data(info: Option<&leaseq_schedule_info>) -> *const c_char {
-    look(info, std::ptr::null(), |one| one.info.item.data().as_ptr().cast())
+    look(info, std::ptr::null(), |one| one.info.data.as_ptr().cast())
 }
 
 /// Number of bytes of the data.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_schedule_info_data_len(info: Option<&leaseq_schedule_info>) -> usize {
-    look(info, 0, |one| one.info.item.data().len())
+    look(info, 0, |one| one.info.data.len())
 }
 
 /// Who declares it; empty: nobody. NULL for NULL. Lives as long as `info`.
@@ -188,10 +194,110 @@ pub extern "C" fn leaseq_schedule_info_overlap(info: Option<&leaseq_schedule_inf
     look(info, false, |one| one.info.overlap)
 }
 
+/// The priority of its items, 0 to 9.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_priority(info: Option<&leaseq_schedule_info>) -> i32 {
+    look(info, 0, |one| one.info.priority.into())
+}
+
+/// How long after its tick an item is ready, in ms; 0: at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_delay_ms(info: Option<&leaseq_schedule_info>) -> i64 {
+    look(info, 0, |one| ms(one.info.delay))
+}
+
+/// The limit of attempts of its items; 0 for none of their own.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_max_attempts(info: Option<&leaseq_schedule_info>) -> u32 {
+    look(info, 0, |one| one.info.max_attempts.unwrap_or(0))
+}
+
+/// How long an item is retained after its completion, in ms; 0: not at all, unless the queue says so.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_retain_ms(info: Option<&leaseq_schedule_info>) -> i64 {
+    look(info, 0, |one| ms(one.info.retain))
+}
+
+/// The unique key of its items: arbitrary bytes, not followed by a NUL. NULL if they have none, and
+/// for NULL. Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_unique(
+    info: Option<&leaseq_schedule_info>,
+) -> *const c_char {
+    look(info, std::ptr::null(), |one| first(one.info.unique.as_ref()))
+}
+
+/// Number of bytes of the unique key.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_unique_len(info: Option<&leaseq_schedule_info>) -> usize {
+    look(info, 0, |one| one.info.unique.as_ref().map_or(0, Bytes::len))
+}
+
+/// How long the unique key stays taken at least, in ms; 0: no longer than the item needs it.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_unique_for_ms(info: Option<&leaseq_schedule_info>) -> i64 {
+    look(info, 0, |one| ms(one.info.unique_for))
+}
+
+/// Whether an item replaces another one that has its unique key. False for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_replace(info: Option<&leaseq_schedule_info>) -> bool {
+    look(info, false, |one| one.info.replace)
+}
+
+/// Whether it waits for the end of the lease if that one is leased. False for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_successor(info: Option<&leaseq_schedule_info>) -> bool {
+    look(info, false, |one| one.info.successor)
+}
+
+/// The key of its items: arbitrary bytes, not followed by a NUL. NULL if they have none, and for NULL.
+/// Lives as long as `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_key(info: Option<&leaseq_schedule_info>) -> *const c_char {
+    look(info, std::ptr::null(), |one| first(one.info.key.as_ref()))
+}
+
+/// Number of bytes of the key.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_key_len(info: Option<&leaseq_schedule_info>) -> usize {
+    look(info, 0, |one| one.info.key.as_ref().map_or(0, Bytes::len))
+}
+
+/// After which time an item is dead that was not leased, in ms; -1 if it does not expire, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_expires_in_ms(info: Option<&leaseq_schedule_info>) -> i64 {
+    look(info, -1, |one| one.info.expires_in.map_or(-1, ms))
+}
+
 /// Whether it is paused. False for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_schedule_info_paused(info: Option<&leaseq_schedule_info>) -> bool {
     look(info, false, |one| one.info.paused)
+}
+
+/// When it was paused, in ms since 1970; -1 if it is not paused, and for NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_paused_at_ms(info: Option<&leaseq_schedule_info>) -> i64 {
+    look(info, -1, |one| one.info.paused_at.map_or(-1, since_epoch))
+}
+
+/// Who has paused it; empty: it is not paused, or nobody said so. NULL for NULL. Lives as long as
+/// `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_paused_by(
+    info: Option<&leaseq_schedule_info>,
+) -> *const c_char {
+    look(info, std::ptr::null(), |one| one.paused_by.as_ptr())
+}
+
+/// Why it was paused; empty: it is not paused, or nobody said so. NULL for NULL. Lives as long as
+/// `info`.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_schedule_info_pause_reason(
+    info: Option<&leaseq_schedule_info>,
+) -> *const c_char {
+    look(info, std::ptr::null(), |one| one.pause_reason.as_ptr())
 }
 
 /// The next tick, in ms since 1970; -1 while it is paused, and for NULL.

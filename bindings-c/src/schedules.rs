@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::options::MAX_TICKS;
-use leaseq::{PutSchedule, Schedule, WorkQueue};
+use leaseq::{GetOptions, PutSchedule, Schedule, WorkQueue};
 
 use crate::add::leaseq_item;
 use crate::error::{leaseq_error, leaseq_status};
@@ -14,6 +14,7 @@ use crate::pointer::{Out, array, give, given, null, since_epoch, text};
 use crate::queue::leaseq_queue;
 use crate::schedule_info::{leaseq_scheduled, leaseq_schedules, leaseq_synced};
 use crate::schedule_options::leaseq_schedule_options;
+use crate::settings::pause_options;
 use crate::status::status;
 
 /// A schedule to put. Set it to zero first: `leaseq_schedule schedule = {0};`
@@ -117,11 +118,13 @@ pub unsafe extern "C" fn leaseq_queue_sync_schedules(
     }
 }
 
-/// Reads the schedules of this queue, in the order of their names.
+/// Reads the schedules of this queue, in the order of their names. Without `with_data`, the data of their
+/// items is left out, and empty.
 /// @return `LEASEQ_OK`, or an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_schedules(
     queue: Option<&leaseq_queue>,
+    with_data: bool,
     schedules: *mut *mut leaseq_schedules,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
@@ -130,7 +133,9 @@ pub unsafe extern "C" fn leaseq_queue_schedules(
         status(error, || {
             let schedules = Out::one(schedules, std::ptr::null_mut(), "schedules")?;
             let queue = given(queue, "queue")?;
-            let all = queue.run(async |queue| queue.schedules().await)?;
+            let mut options = GetOptions::new();
+            options.data = with_data;
+            let all = queue.run(async |queue| queue.schedules_with(options).await)?;
             schedules.set(give(leaseq_schedules::new(all)));
             Ok(())
         })
@@ -173,18 +178,29 @@ pub unsafe extern "C" fn leaseq_queue_remove_schedule(
     unsafe { by_name(queue, name, removed, error, async |q, name| q.remove_schedule(name).await) }
 }
 
-/// Stops a schedule until leaseq_queue_resume_schedule(), also if it is put again. `*paused` is false
-/// if there is none; it may be NULL.
-/// @return `LEASEQ_OK`, or an error of every operation.
+/// Stops a schedule until leaseq_queue_resume_schedule(), also if it is put again. leaseq_queue_schedules()
+/// shows who has paused it, and why, as for leaseq_queue_pause_with(); either may be NULL. `*paused` is
+/// false if there is none; it may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a text outside its limits; an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_pause_schedule(
     queue: Option<&leaseq_queue>,
     name: *const c_char,
+    by: *const c_char,
+    reason: *const c_char,
     paused: *mut bool,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
-    unsafe { by_name(queue, name, paused, error, async |q, name| q.pause_schedule(name).await) }
+    unsafe {
+        status(error, || {
+            let paused = Out::wanted(paused, false);
+            let (queue, name) = (given(queue, "queue")?, text(name, "name")?);
+            let options = pause_options(by, reason)?;
+            paused.set(queue.run(async |queue| queue.pause_schedule_with(name, options).await)?);
+            Ok(())
+        })
+    }
 }
 
 /// Continues a schedule with its first tick from now on: those during the pause were not missed.

@@ -1,9 +1,12 @@
 //! Settings of a queue, and pausing it.
 
+use std::ffi::c_char;
+
 use leaseq::{PauseOptions, Settings};
 
 use crate::error::{leaseq_error, leaseq_status};
-use crate::pointer::{Grown, Out, duration, given, ms, since_epoch};
+use crate::failure::Result;
+use crate::pointer::{Grown, Out, duration, given, ms, since_epoch, text};
 use crate::queue::leaseq_queue;
 use crate::settings_options::leaseq_settings_options;
 use crate::status::status;
@@ -53,6 +56,21 @@ pub struct leaseq_settings {
     pub key_rate_burst: u64,
     /// How many of its last changes the queue keeps; 0: none.
     pub events: u64,
+    /// When the pause has begun, in ms since 1970; -1: it is not paused.
+    pub paused_at_ms: i64,
+    /// Who has paused it: UTF-8 of up to 128 bytes, followed by a NUL. Empty: it is not paused, or nobody said so.
+    pub paused_by: [c_char; 136],
+    /// Why it was paused: UTF-8 of up to 256 bytes, followed by a NUL. Empty: it is not paused, or nobody said so.
+    pub pause_reason: [c_char; 264],
+}
+
+/// What is longer than a caller can make it is cut off.
+fn array<const N: usize>(text: &str) -> [c_char; N] {
+    let mut array = [0; N];
+    for (place, byte) in array.iter_mut().take(N - 1).zip(text.bytes()) {
+        *place = byte as c_char;
+    }
+    array
 }
 
 impl From<Settings> for leaseq_settings {
@@ -76,6 +94,9 @@ impl From<Settings> for leaseq_settings {
             key_rate_period_ms: settings.key_rate.map_or(0, |rate| ms(rate.period)),
             key_rate_burst: settings.key_rate.map_or(0, |rate| rate.burst.into()),
             events: settings.events.unwrap_or(0),
+            paused_at_ms: settings.paused_at.map_or(-1, since_epoch),
+            paused_by: array(&settings.paused_by),
+            pause_reason: array(&settings.pause_reason),
         }
     }
 }
@@ -132,34 +153,62 @@ pub unsafe extern "C" fn leaseq_queue_settings(
 }
 
 /// Stops leasing from this queue, for every client, until leaseq_queue_resume(). Adding, completing
-/// and reclaiming continue; calls that lease wait or return nothing.
-/// @return `LEASEQ_OK`, or an error of every operation.
+/// and reclaiming continue; calls that lease wait or return nothing. leaseq_queue_settings() shows who
+/// has paused, UTF-8 of up to 128 bytes without control characters, and why, up to 256; either may be
+/// NULL. Of several pauses the last one counts.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another text; an error of every operation.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_queue_pause(
     queue: Option<&leaseq_queue>,
-    error: *mut *mut leaseq_error,
-) -> leaseq_status {
-    // SAFETY: the conventions of the header.
-    unsafe { status(error, || given(queue, "queue")?.run(async |queue| queue.pause().await)) }
-}
-
-/// As leaseq_queue_pause(), for this time, 1 ms to 366 days. Then leasing goes on by itself, and
-/// waiting calls wake. Of several pauses the last one counts.
-/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another time; an error of every operation.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn leaseq_queue_pause_with(
-    queue: Option<&leaseq_queue>,
-    duration_ms: i64,
+    by: *const c_char,
+    reason: *const c_char,
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
             let queue = given(queue, "queue")?;
-            let options = PauseOptions::new().duration(duration(duration_ms, "a pause")?);
+            let options = pause_options(by, reason)?;
             queue.run(async |queue| queue.pause_with(options).await)
         })
     }
+}
+
+/// As leaseq_queue_pause(), for this time, 1 ms to 366 days. Then leasing goes on by itself, and
+/// waiting calls wake.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for another time or text; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_pause_with(
+    queue: Option<&leaseq_queue>,
+    duration_ms: i64,
+    by: *const c_char,
+    reason: *const c_char,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let queue = given(queue, "queue")?;
+            let options = pause_options(by, reason)?.duration(duration(duration_ms, "a pause")?);
+            queue.run(async |queue| queue.pause_with(options).await)
+        })
+    }
+}
+
+/// Who pauses, and why; NULL for nothing.
+///
+/// # Safety
+/// The conventions of the header.
+pub(crate) unsafe fn pause_options(
+    by: *const c_char,
+    reason: *const c_char,
+) -> Result<PauseOptions> {
+    // SAFETY: the conventions of the header.
+    let read = |given: *const c_char, what| match given.is_null() {
+        true => Ok(""),
+        false => unsafe { text(given, what) },
+    };
+    Ok(PauseOptions::new().by(read(by, "by")?).reason(read(reason, "reason")?))
 }
 
 /// Resumes leasing after leaseq_queue_pause(); waiting calls wake.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use leaseq::blocking::ProcessBound;
 use leaseq_jobs::{Finish, JobError, Reason};
 
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::guard;
 use crate::info::Text;
 
@@ -58,6 +58,20 @@ pub struct leaseq_task {
     pub(crate) queue: CString,
     pub(crate) args: Text,
     pub(crate) last_error: Text,
+    pub(crate) previous: Option<Previous>,
+}
+
+/// The job whose end has added this one.
+pub(crate) struct Previous {
+    pub(crate) id: Vec<u8>,
+    pub(crate) result: Option<Text>,
+}
+
+impl Previous {
+    pub(crate) fn new(id: &[u8], result: Option<&[u8]>) -> Self {
+        let result = result.map(|result| Text::new(&String::from_utf8_lossy(result)));
+        Previous { id: id.to_vec(), result }
+    }
 }
 
 /// What tasks are about.
@@ -78,6 +92,11 @@ pub(crate) trait Job: Send + Sync {
     fn finish(&self, finish: Finish, waits: bool) -> Result<leaseq_settled>;
 }
 
+/// A job in messages, as the core calls it.
+pub(crate) fn called(queue: &str, job: &str, id: &[u8]) -> String {
+    format!("queue {queue}, job {job}, item {:?}", String::from_utf8_lossy(id))
+}
+
 impl leaseq_task {
     /// JSON is UTF-8, and so are names.
     pub(crate) fn new(
@@ -85,18 +104,29 @@ impl leaseq_task {
         (name, queue): (&str, &str),
         args: &[u8],
         last_error: &str,
+        previous: Option<Previous>,
     ) -> Self {
         leaseq_task {
             name: CString::new(name).unwrap_or_default(),
             queue: CString::new(queue).unwrap_or_default(),
             args: Text::new(&String::from_utf8_lossy(args)),
             last_error: Text::new(last_error),
+            previous,
             job: ProcessBound::new(job),
         }
     }
 
     pub(crate) fn get(&self) -> Result<&dyn Job> {
         Ok(&**self.job.get("the task")?)
+    }
+
+    /// A checked argument of a call, or an error that names the job.
+    pub(crate) fn argument<T>(&self, checked: Result<T>) -> Result<T> {
+        checked.map_err(|failure| {
+            let id = self.look().map_or(&[][..], |job| job.id());
+            let about = called(&self.queue.to_string_lossy(), &self.name.to_string_lossy(), id);
+            Failure { message: format!("{about}: {}", failure.message), ..failure }
+        })
     }
 
     pub(crate) fn look(&self) -> Option<&dyn Job> {
@@ -123,5 +153,5 @@ impl leaseq_task {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn leaseq_task_free(task: *mut *mut leaseq_task) {
     // SAFETY: made by leaseq_worker_next.
-    unsafe { guard::free(task) }
+    unsafe { guard::free_at_once(task) }
 }

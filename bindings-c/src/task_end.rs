@@ -7,8 +7,8 @@ use leaseq_jobs::{Finish, JobError, Policy};
 
 use crate::error::{leaseq_error, leaseq_status};
 use crate::failure::{Failure, Result};
-use crate::pointer::{Out, array, bytes, duration, given, text};
-use crate::status::status;
+use crate::pointer::{self, Out, array, bytes, duration, given, text};
+use crate::status::status_at_once;
 use crate::task::{leaseq_settled, leaseq_task};
 
 /// For leaseq_task_fail(): the job is retried as its rules say.
@@ -31,8 +31,9 @@ unsafe fn finish(
 ) -> Result {
     // SAFETY: the conventions of the header.
     let place = unsafe { Out::wanted(settled, leaseq_settled::LEASEQ_SETTLED_NONE) };
-    let job = given(task, "task")?.get()?;
-    place.set(job.finish(how()?, !settled.is_null())?);
+    let task = given(task, "task")?;
+    let job = task.get()?;
+    place.set(job.finish(task.argument(how())?, !settled.is_null())?);
     Ok(())
 }
 
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn leaseq_task_complete(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_at_once(error, || {
             finish(task, settled, || {
                 let most = leaseq::options::MAX_MAX_DATA;
                 let result = match result_len {
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn leaseq_task_complete(
 }
 
 /// Ends the task: it has failed. `class_name` is what the retry rules of the job name; `message` is for people.
-/// Both are UTF-8, and the first 1,024 bytes of them are kept. `delay_ms` is that of
+/// The class is UTF-8; what is not UTF-8 in the message is replaced. The first 1,024 bytes of them are kept. `delay_ms` is that of
 /// `LEASEQ_POLICY_RETRY_AFTER`, and 0 otherwise.
 /// @return as leaseq_task_complete(), and `LEASEQ_INVALID` for NULL, a number that is no policy, or a delay
 /// without that policy.
@@ -95,10 +96,11 @@ pub unsafe extern "C" fn leaseq_task_fail(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_at_once(error, || {
             finish(task, settled, || {
                 let policy = policy_of(policy, delay_ms)?;
-                let (class, message) = (text(class_name, "class_name")?, text(message, "message")?);
+                let (class, message) =
+                    (text(class_name, "class_name")?, pointer::message(message)?);
                 Ok(Finish::Failed(JobError::new(class, message).policy(policy)))
             })
         })
@@ -122,7 +124,7 @@ pub unsafe extern "C" fn leaseq_task_fail_classes(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_at_once(error, || {
             finish(task, settled, || {
                 let policy = policy_of(policy, delay_ms)?;
                 let names = array(class_names, count, "class_names")?;
@@ -131,7 +133,7 @@ pub unsafe extern "C" fn leaseq_task_fail_classes(
                 if names.is_empty() {
                     return Err(Failure::invalid("an error without the name of a class"));
                 }
-                let error = JobError::with_classes(names, text(message, "message")?);
+                let error = JobError::with_classes(names, pointer::message(message)?);
                 Ok(Finish::Failed(error.policy(policy)))
             })
         })
@@ -149,7 +151,7 @@ pub unsafe extern "C" fn leaseq_task_snooze(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_at_once(error, || {
             finish(task, settled, || Ok(Finish::Snooze(duration(delay_ms, "a delay")?)))
         })
     }
@@ -165,7 +167,7 @@ pub unsafe extern "C" fn leaseq_task_stopped(
     error: *mut *mut leaseq_error,
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
-    unsafe { status(error, || finish(task, settled, || Ok(Finish::Cancelled))) }
+    unsafe { status_at_once(error, || finish(task, settled, || Ok(Finish::Cancelled))) }
 }
 
 /// Ends the task: its arguments do not fit the handler. The job is released without using an attempt, because
@@ -180,8 +182,10 @@ pub unsafe extern "C" fn leaseq_task_refuse_args(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
-            finish(task, settled, || Ok(Finish::InvalidArgs(text(message, "message")?.to_owned())))
+        status_at_once(error, || {
+            finish(task, settled, || {
+                Ok(Finish::InvalidArgs(pointer::message(message)?.into_owned()))
+            })
         })
     }
 }

@@ -74,8 +74,8 @@ pub unsafe extern "C" fn leaseq_task_meta(
                 0 => Err(Failure::invalid("a size of 0 bytes has no room for the NUL")),
                 _ => Ok(()),
             })?;
-            let task = given(task, "task")?.get()?;
-            let found = task.meta(text(name, "name")?);
+            let task = given(task, "task")?;
+            let found = task.get()?.meta(task.argument(text(name, "name"))?);
             len.set(found.len());
             if found.len() < size {
                 let found = found.bytes().chain([0]).map(|byte| byte as c_char);
@@ -103,6 +103,35 @@ pub extern "C" fn leaseq_task_max_attempts(task: Option<&leaseq_task>) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn leaseq_task_last_error(task: Option<&leaseq_task>) -> *const c_char {
     look(task, std::ptr::null(), |task| task.last_error.as_ptr())
+}
+
+/// The id of the job or group whose end has added this job: arbitrary bytes, not followed by a NUL. NULL if a program has
+/// added it, and for NULL. Lives as long as the task.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_task_previous_id(task: Option<&leaseq_task>) -> *const c_char {
+    let nothing = std::ptr::null();
+    look(task, nothing, |task| task.previous.as_ref().map_or(nothing, |by| by.id.as_ptr().cast()))
+}
+
+/// Number of bytes of that id.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_task_previous_id_len(task: Option<&leaseq_task>) -> usize {
+    look(task, 0, |task| task.previous.as_ref().map_or(0, |by| by.id.len()))
+}
+
+/// The result of the job whose success has added this one, followed by a NUL: JSON, if its handler keeps to that. NULL if
+/// it had none, or one of more than 64 KiB, has not succeeded, or there is none. Lives as long as the task.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_task_previous(task: Option<&leaseq_task>) -> *const c_char {
+    let result = |task: &leaseq_task| Some(task.previous.as_ref()?.result.as_ref()?.as_ptr());
+    look(task, std::ptr::null(), |task| result(task).unwrap_or(std::ptr::null()))
+}
+
+/// Number of bytes of that result, without the NUL.
+#[unsafe(no_mangle)]
+pub extern "C" fn leaseq_task_previous_len(task: Option<&leaseq_task>) -> usize {
+    let result = |task: &leaseq_task| Some(task.previous.as_ref()?.result.as_ref()?.len());
+    look(task, 0, |task| result(task).unwrap_or(0))
 }
 
 /// The generation of the item, which goes up with every add of its id: a store of your own can refuse writers
@@ -165,8 +194,8 @@ pub unsafe extern "C" fn leaseq_task_more_time(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let task = given(task, "task")?.get()?;
-            task.more_time(duration(time_ms, "a time")?)
+            let task = given(task, "task")?;
+            task.get()?.more_time(task.argument(duration(time_ms, "a time"))?)
         })
     }
 }
@@ -184,9 +213,9 @@ pub unsafe extern "C" fn leaseq_task_progress(
     // SAFETY: the conventions of the header.
     unsafe {
         status(error, || {
-            let task = given(task, "task")?.get()?;
-            let progress = bytes(progress, progress_len, MAX_PROGRESS, "progress")?;
-            task.progress(progress)
+            let task = given(task, "task")?;
+            let progress = bytes(progress, progress_len, MAX_PROGRESS, "progress");
+            task.get()?.progress(task.argument(progress)?)
         })
     }
 }

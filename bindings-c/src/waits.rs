@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use leaseq::blocking::PerProcess;
-use leaseq::{Lease, LeaseOptions, Outcome, OutcomeOptions, Result, WorkQueue};
+use leaseq::{GroupOutcome, Lease, LeaseOptions, Outcome, OutcomeOptions, Result, WorkQueue};
 use tokio::sync::Notify;
 
 /// Cancels the waiting calls of one client.
@@ -68,5 +68,21 @@ impl Waits {
             return queue.outcome_many(ids, options.wait(Duration::ZERO)).await;
         }
         queue.outcome_many_until(ids, options, rung).await
+    }
+
+    /// The same for a group.
+    pub(crate) async fn group_outcome(
+        &self,
+        queue: &WorkQueue,
+        id: &[u8],
+        options: OutcomeOptions,
+    ) -> Result<Option<GroupOutcome>> {
+        let Some(bell) = self.bell() else { return queue.group_outcome(id, options).await };
+        let mut rung = pin!(bell.notified());
+        rung.as_mut().enable();
+        if self.cancelled.load(Ordering::SeqCst) {
+            return queue.group_outcome(id, options.wait(Duration::ZERO)).await;
+        }
+        queue.group_outcome_until(id, options, rung).await
     }
 }

@@ -13,8 +13,8 @@ use crate::guard::{self, look};
 use crate::pointer::{Out, duration, give, given};
 use crate::pool::Pool;
 use crate::running::{Handlers, Running};
-use crate::signals;
-use crate::status::status;
+use crate::signals::{self, without_sigpipe};
+use crate::status::{status, status_at_once};
 use crate::task::leaseq_task;
 use crate::version::LEASEQ_WAIT_FOREVER;
 use crate::worker_options::leaseq_worker_options;
@@ -87,12 +87,15 @@ pub unsafe extern "C" fn leaseq_worker_next(
 ) -> leaseq_status {
     // SAFETY: the conventions of the header.
     unsafe {
-        status(error, || {
+        status_at_once(error, || {
             let place = Out::one(task, std::ptr::null_mut(), "task")?;
             let worker = given(worker, "worker")?.get()?;
             let wait = wait_of(wait_ms)?;
             let core = worker.here()?;
-            let next = run(async { Ok(worker.next(core, wait).await) })?;
+            let next = match worker.next_now(core) {
+                Some(task) => Some(task),
+                None => without_sigpipe(|| run(async { Ok(worker.next(core, wait).await) }))?,
+            };
             place.set_all(next.map(|task| give(WorkerTask::task(core.clone(), task))));
             Ok(())
         })
@@ -147,9 +150,8 @@ pub unsafe extern "C" fn leaseq_worker_run(
             // Only passed on, to functions of the caller, who knows what threads may do with it.
             let context = context as usize;
             let was_blocked = signals::was_blocked();
-            let (threads, started) = Pool::start(worker, move |task| {
-                signals::as_in_program(was_blocked, || handler(task, context as *mut _))
-            });
+            let handle = move |task| handler(task, context as *mut _);
+            let (threads, started) = Pool::start(worker, was_blocked, handle);
             let ended = run(worker.ended(None));
             if !worker.core().exit().gave_up {
                 // A thread that has panicked has failed its task.

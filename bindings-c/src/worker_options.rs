@@ -28,8 +28,7 @@ impl Default for leaseq_worker_options {
 
 impl leaseq_worker_options {
     pub(crate) fn job(&mut self, name: &str) -> Result<&mut JobOptions> {
-        let unknown =
-            || Failure::invalid(format_args!("job {name:?} was not added to the options"));
+        let unknown = || Failure::invalid(format_args!("job {name} was not added to the options"));
         self.options.jobs.get_mut(name).ok_or_else(unknown)
     }
 }
@@ -79,7 +78,7 @@ pub unsafe extern "C" fn leaseq_worker_options_add_job(
         set(options, error, |options| {
             let name = text(name, "name")?;
             if options.options.jobs.contains_key(name) {
-                return Err(Failure::invalid(format_args!("job {name:?} has two handlers")));
+                return Err(Failure::invalid(format_args!("job {name} has two handlers")));
             }
             options.options.jobs.insert(name.to_owned(), JobOptions::new());
             Ok(())
@@ -100,7 +99,8 @@ pub unsafe extern "C" fn leaseq_worker_options_set_job_timeout_ms(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            options.job(text(name, "name")?)?.timeout = duration(timeout_ms, "a timeout")?;
+            let name = text(name, "name")?;
+            options.job(name)?.timeout = duration(timeout_ms, &format!("job {name}: a timeout"))?;
             Ok(())
         })
     }
@@ -122,8 +122,10 @@ pub unsafe extern "C" fn leaseq_worker_options_set_job_retry(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let (base, cap) = (duration(base_ms, "a base")?, duration(cap_ms, "a cap")?);
-            let retry = &mut options.job(text(name, "name")?)?.retry;
+            let name = text(name, "name")?;
+            let retry = &mut options.job(name)?.retry;
+            let base = duration(base_ms, &format!("job {name}: a base"))?;
+            let cap = duration(cap_ms, &format!("job {name}: a cap"))?;
             (retry.attempts, retry.base, retry.cap) = (attempts, base, cap);
             Ok(())
         })
@@ -144,8 +146,9 @@ pub unsafe extern "C" fn leaseq_worker_options_add_job_retry_class(
     // SAFETY: the conventions of the header.
     unsafe {
         set(options, error, |options| {
-            let class = text(class_name, "class_name")?;
-            let retry = &mut options.job(text(name, "name")?)?.retry;
+            let name = text(name, "name")?;
+            let retry = &mut options.job(name)?.retry;
+            let class = text(class_name, &format!("job {name}: class_name"))?;
             let list = if retried { &mut retry.on } else { &mut retry.never };
             list.push(class.to_owned());
             Ok(())

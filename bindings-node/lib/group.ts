@@ -31,6 +31,15 @@ export interface GroupInfo {
 }
 
 /**
+ * How a group has ended. `completed`: all its members were completed. `ended`: all have ended, and one of them
+ * was not completed. `gone`: there is no such group; it was never created, was removed, was not sealed for a
+ * day after its last change, or has ended a day ago.
+ */
+export type GroupOutcome =
+  | { readonly kind: 'completed' | 'ended'; readonly info: GroupInfo }
+  | { readonly kind: 'gone'; readonly info: null }
+
+/**
  * What is known of one place of a group. `open`: no end of its member has been reported, it lives or was not
  * added. `ended`: its member has ended without being completed. `completed`: its member was completed.
  */

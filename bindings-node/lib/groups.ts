@@ -1,20 +1,31 @@
 // The operations on groups.
 import { CALL, call } from './calls'
-import { bytes, number, optionalNumber } from './check'
+import { bytes, flag, number, optionalNumber } from './check'
 import {
   type Group,
   groupFields,
   groupId,
   type GroupInfo,
+  type GroupOutcome,
   PLACE_STATES,
   type PlaceState,
 } from './group'
 import { followUpFields } from './input'
 import { OperatorQueue } from './operator'
-import type { CallOptions, CreateGroupOptions, GroupPlacesOptions, Id } from './types'
+import type {
+  CallOptions,
+  CreateGroupOptions,
+  GroupPlacesOptions,
+  Id,
+  OutcomeOptions,
+} from './types'
 
 const CREATE = new Set(['followUps', 'signal'])
 const PLACES = new Set(['first', 'signal'])
+const OUTCOME = new Set(['waitMs', 'expect', 'signal'])
+
+/** A group as the native half answers. */
+type Found = Omit<GroupInfo, 'group'> & { generation: string }
 
 /** The part of `Queue` that adds items when many others have ended. */
 export abstract class GroupQueue extends OperatorQueue {
@@ -67,17 +78,38 @@ export abstract class GroupQueue extends OperatorQueue {
    */
   group(id: Id, options?: CallOptions): Promise<GroupInfo | null> {
     let own: string | Uint8Array = ''
-    type Found = Omit<GroupInfo, 'group'> & { generation: string }
-    const read = (found: Found | null): GroupInfo | null => {
-      if (found === null) return null
-      const { generation, ...info } = found
-      return { group: { queue: this.name, id: own, generation }, ...info }
-    }
+    const read = (found: Found | null): GroupInfo | null => found && this.#info(own, found)
     return call(this.native, { options, names: CALL, read }, (native) => {
       const given = bytes('id', id)
       own = groupId(given)
       return (slot) => native.group(slot, given)
     })
+  }
+
+  /**
+   * Waits until a group has ended, and resolves to how. `null`: it has not ended within `waitMs`; without
+   * `waitMs` the wait has no limit. If there is no group with this id, the outcome is `gone`, unless
+   * `expect` is set: then it also waits for one that is not created yet.
+   *
+   * It is about the id, and shares connections and requests with all other waits of the client.
+   */
+  groupOutcome(id: Id, options?: OutcomeOptions): Promise<GroupOutcome | null> {
+    let own: string | Uint8Array = ''
+    type Ended = { kind: GroupOutcome['kind']; info: Found | null }
+    const read = (ended: Ended | null): GroupOutcome | null =>
+      ended &&
+      ({ kind: ended.kind, info: ended.info && this.#info(own, ended.info) } as GroupOutcome)
+    return call(this.native, { options, names: OUTCOME, read }, (native) => {
+      const given = bytes('id', id)
+      own = groupId(given)
+      const waitMs = optionalNumber('waitMs', options?.waitMs)
+      const expect = flag('expect', options?.expect)
+      return (slot) => native.groupOutcome(slot, given, waitMs, expect)
+    })
+  }
+
+  #info(id: string | Uint8Array, { generation, ...info }: Found): GroupInfo {
+    return { group: { queue: this.name, id, generation }, ...info }
   }
 
   /**

@@ -15,7 +15,7 @@ export {
   UnavailableError,
 } from './errors'
 export type { EventKind, EventsOptions, EventsPage, QueueEvent } from './events'
-export type { Group, GroupInfo, PlaceState } from './group'
+export type { Group, GroupInfo, GroupOutcome, PlaceState } from './group'
 export type { HistoryRow, Measured, Measurements } from './history'
 export { type FollowUpInfo, type FollowUpItem, ItemInfo, type Page } from './item'
 export { Lease } from './lease'

@@ -25,6 +25,7 @@ import type {
   ItemOptions,
   LeaseOptions,
   ListOptions,
+  PauseScheduleOptions,
   Revision,
   SettingsChange,
 } from './types'
@@ -32,7 +33,7 @@ import type {
 type ItemFields = ItemOptions & { data?: Data; json?: unknown }
 
 const CHANGEABLE = ['data', 'json', 'id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts']
-const REST = ['retainMs', 'unique', 'uniqueForMs', 'replace', 'expiresInMs', 'key']
+const REST = ['retainMs', 'unique', 'uniqueForMs', 'replace', 'successor', 'expiresInMs', 'key']
 const AFTER = ['followUps', 'queue', 'group', 'place']
 const ITEM = new Set([...CHANGEABLE, ...REST, ...AFTER])
 const FOLLOW_UP = new Set(['on', 'item', 'withTrigger'])
@@ -79,6 +80,7 @@ type Options = [
   unique?: Id | undefined,
   uniqueForMs?: number | undefined,
   replace?: boolean,
+  successor?: boolean,
   expiresInMs?: number | undefined,
   key?: Id | undefined,
   queue?: string | undefined,
@@ -88,15 +90,15 @@ type Options = [
 /** Ends that fire them, whether they have their triggers, and the fields of their items. */
 type FollowUps = [ends: string[], triggers: boolean[], items: unknown[]]
 /** How many fields the native half takes for an item. */
-const FIELDS = 15
+const FIELDS = 16
 
 /** The fields of an item; the options only if one of them is set. `depth`: it is a follow-up. */
 export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
   if (isData(item)) return [bytes('data', item)]
   const given = known(item, 'an item', ITEM)
   const { data, json: value, id, priority, delayMs, dueAtMs, maxAttempts } = given as ItemFields
-  const { retainMs, unique, uniqueForMs, replace, expiresInMs, key, queue, followUps } = given
-  const { group, place } = given
+  const { retainMs, unique, uniqueForMs, replace, successor, expiresInMs, key } = given
+  const { queue, followUps, group, place } = given
   if (value !== undefined && data !== undefined) throw invalid('an item has data or json, not both')
   const plain: Plain = [
     value === undefined ? bytes('data', data) : json(value),
@@ -104,7 +106,8 @@ export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
   ]
   const delayed = delayMs !== undefined || dueAtMs !== undefined
   const outlives = retainMs !== undefined || unique !== undefined || uniqueForMs !== undefined
-  const other = priority !== undefined || maxAttempts !== undefined || replace !== undefined
+  const replaces = replace !== undefined || successor !== undefined
+  const other = priority !== undefined || maxAttempts !== undefined || replaces
   const limits = expiresInMs !== undefined || key !== undefined
   const after = followUps !== undefined || queue !== undefined
   const member = group !== undefined || place !== undefined
@@ -119,6 +122,7 @@ export function fields(item: Data | Item, depth = 0): [...Plain, ...Options] {
     unique === undefined ? undefined : bytes('unique', unique),
     optionalNumber('uniqueForMs', uniqueForMs),
     flag('replace', replace),
+    flag('successor', successor),
     optionalNumber('expiresInMs', expiresInMs),
     key === undefined ? undefined : bytes('key', key),
     queue === undefined ? undefined : storedText('queue', queue),
@@ -300,4 +304,10 @@ export function keyLimits(
     pairs.map(([key]) => bytes('key', key)),
     pairs.map(([, limit]) => (limit === null ? null : number('limit', limit))),
   ]
+}
+
+/** Who pauses, and why. */
+export function pauseNote(options: PauseScheduleOptions | undefined): [string, string] {
+  const { by = '', reason = '' } = options ?? {}
+  return [storedText('by', by), storedText('reason', reason)]
 }

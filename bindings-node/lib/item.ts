@@ -139,6 +139,7 @@ export interface FollowUpItem {
   uniqueHex?: string
   uniqueForMs?: number
   replace?: boolean
+  successor?: boolean
   key?: string
   keyHex?: string
   expiresInMs?: number

@@ -1,6 +1,6 @@
 // The operations of operators: reading a queue, changing its items, cleaning.
 import type { NativeQueue } from '../native.js'
-import { CALL, call } from './calls'
+import { CALL, call, GET } from './calls'
 import { bytes, flag, known, list, message, optionalNumber, text } from './check'
 import {
   followUpFields,
@@ -8,6 +8,7 @@ import {
   idList,
   keyLimits,
   listed,
+  pauseNote,
   revisionFields,
   settingsFields,
 } from './input'
@@ -36,7 +37,6 @@ import type {
 } from './types'
 import { booleans, type ItemsParts } from './wire'
 
-const GET = new Set(['data', 'signal'])
 const LIST = new Set([
   'cursor',
   'limit',
@@ -51,7 +51,7 @@ const LIST = new Set([
 ])
 const CHANGE = new Set(['ifGeneration', 'signal'])
 const CONFIGURE = new Set(['revision', 'signal'])
-const PAUSE = new Set(['durationMs', 'signal'])
+const PAUSE = new Set(['durationMs', 'by', 'reason', 'signal'])
 const DROP = new Set(['force', 'signal'])
 const ATTACHMENT = new Set(['id', 'followUp'])
 const BURY = new Set(['error', 'ifGeneration', 'signal'])
@@ -304,12 +304,13 @@ export abstract class OperatorQueue {
    * Stops leasing from this queue, for every client, until `resume`. With `durationMs`, 1 ms to 366
    * days, leasing goes on by itself after that time, and waiting calls wake. Of several pauses the
    * last one counts. Adding, completing and reclaiming continue; calls that lease wait or return
-   * nothing.
+   * nothing. `settings` shows who has paused and why, if `by` and `reason` say so.
    */
   pause(options?: PauseOptions): Promise<void> {
     return call(this.native, { options, names: PAUSE }, (native) => {
       const durationMs = optionalNumber('durationMs', options?.durationMs)
-      return (slot) => native.pause(slot, durationMs)
+      const [by, reason] = pauseNote(options)
+      return (slot) => native.pause(slot, durationMs, by, reason)
     })
   }
 

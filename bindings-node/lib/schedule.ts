@@ -95,7 +95,7 @@ export interface SyncedSchedules {
 /** A schedule as it is stored. */
 export interface ScheduleInfo {
   readonly name: string
-  /** The data of the item that each tick adds. */
+  /** The data of the item that each tick adds; empty if it was read without. */
   readonly data: Buffer
   /** The cron expression; `null` for an interval. */
   readonly cron: string | null
@@ -113,7 +113,33 @@ export interface ScheduleInfo {
   readonly graceMs: number | null
   /** Whether a tick adds an item although the last one has not ended. */
   readonly overlap: boolean
+  /** The priority of its items, 0 to 9. */
+  readonly priority: number
+  /** How long after its tick an item is ready; 0: at once. */
+  readonly delayMs: number
+  /** The limit of attempts of its items; `null`: they have none of their own. */
+  readonly maxAttempts: number | null
+  /** How long an item is retained after its completion; `null`: not at all, unless the queue says so. */
+  readonly retainMs: number | null
+  /** The unique key of its items as text; `null` if they have none. Invalid UTF-8 becomes U+FFFD. */
+  readonly unique: string | null
+  /** How long the unique key stays taken at least; `null`: no longer than the item needs it. */
+  readonly uniqueForMs: number | null
+  /** Whether an item replaces another one that has its unique key. */
+  readonly replace: boolean
+  /** Whether it waits for the end of the lease if that one is leased. */
+  readonly successor: boolean
+  /** The key of its items as text, like `unique`; `null` if they have none. */
+  readonly key: string | null
+  /** After which time an item is dead that was not leased; `null`: it does not expire. */
+  readonly expiresInMs: number | null
   readonly paused: boolean
+  /** When it was paused, in ms since 1970 by the server's clock; `null`: it is not paused. */
+  readonly pausedAtMs: number | null
+  /** Who has paused it; empty: it is not paused, or nobody said so. */
+  readonly pausedBy: string
+  /** Why it was paused; empty: it is not paused, or nobody said so. */
+  readonly pauseReason: string
   /** The next tick, in ms since 1970; `null` while it is paused. */
   readonly nextMs: number | null
   /** The id of the last item that it has added; `null`: it has added none. */

@@ -1,8 +1,9 @@
 // The operations on schedules.
-import { CALL, call } from './calls'
-import { known, optionalNumber, storedText, text } from './check'
+import { CALL, call, GET } from './calls'
+import { flag, known, optionalNumber, storedText, text } from './check'
 import { EVENTS, type EventsOptions, type EventsPage } from './events'
 import { GroupQueue } from './groups'
+import { pauseNote } from './input'
 import { type HistoryRow, type Measured, MEASURED } from './history'
 import {
   PUT,
@@ -14,14 +15,15 @@ import {
   type SyncedSchedules,
   syncFields,
 } from './schedule'
-import type { CallOptions, Data, Item } from './types'
+import type { CallOptions, Data, GetOptions, Item, PauseScheduleOptions } from './types'
 import { writeJson } from './workers'
 
 /** Numbers of changes in the native half. */
 const REMOVE = 0
-const PAUSE = 1
-const RESUME = 2
-const RUN = 3
+const RESUME = 1
+const RUN = 2
+
+const PAUSE = new Set(['by', 'reason', 'signal'])
 
 /** The part of `Queue` that adds items at certain times, and shows its history. */
 export abstract class ScheduleQueue extends GroupQueue {
@@ -93,8 +95,11 @@ export abstract class ScheduleQueue extends GroupQueue {
   }
 
   /** The schedules of this queue, in the order of their names. */
-  schedules(options?: CallOptions): Promise<ScheduleInfo[]> {
-    return call(this.native, { options, names: CALL }, (native) => (slot) => native.schedules(slot))
+  schedules(options?: GetOptions): Promise<ScheduleInfo[]> {
+    return call(this.native, { options, names: GET }, (native) => {
+      const data = flag('data', options?.data, true)
+      return (slot) => native.schedules(slot, data)
+    })
   }
 
   /**
@@ -106,8 +111,12 @@ export abstract class ScheduleQueue extends GroupQueue {
   }
 
   /** Stops a schedule until `resumeSchedule`, also if it is put again. False: there is none. */
-  pauseSchedule(name: string, options?: CallOptions): Promise<boolean> {
-    return this.changeSchedule(PAUSE, name, options)
+  pauseSchedule(name: string, options?: PauseScheduleOptions): Promise<boolean> {
+    return call(this.native, { options, names: PAUSE }, (native) => {
+      const which = storedText('name', name)
+      const [by, reason] = pauseNote(options)
+      return (slot) => native.pauseSchedule(slot, which, by, reason)
+    })
   }
 
   /**

@@ -45,6 +45,11 @@ export interface ItemOptions {
    */
   replace?: boolean
   /**
+   * With `replace`: if the item in the way is leased, this one waits, and takes its place when the
+   * lease ends. A later one takes the place of one that waits. Default: false, the item is not added.
+   */
+  successor?: boolean
+  /**
    * A key, 1 to 128 bytes: no more items of a key are leased at the same time than its limit allows,
    * which is one unless it was set. The others wait, and hold up no other key. Default: none.
    */
@@ -461,8 +466,16 @@ export interface DropOptions extends CallOptions {
   force?: boolean | undefined
 }
 
+/** Options of `pauseSchedule`. */
+export interface PauseScheduleOptions extends CallOptions {
+  /** Who pauses, for those who see the pause: up to 128 bytes. Default: empty. */
+  by?: string | undefined
+  /** Why, up to 256 bytes. Default: empty. */
+  reason?: string | undefined
+}
+
 /** Options of `pause`. */
-export interface PauseOptions extends CallOptions {
+export interface PauseOptions extends PauseScheduleOptions {
   /** For how long, 1 ms to 366 days. Default: until `resume`. */
   durationMs?: number | undefined
 }
@@ -498,6 +511,12 @@ export interface Settings {
    * paused, or until `resume`.
    */
   pausedUntilMs: number | null
+  /** When the pause has begun, in ms since 1970 by the server's clock; `null`: it is not paused. */
+  pausedAtMs: number | null
+  /** Who has paused it; empty: it is not paused, or nobody said so. */
+  pausedBy: string
+  /** Why it was paused; empty: it is not paused, or nobody said so. */
+  pauseReason: string
   /**
    * When the rate allows the next lease, in ms since 1970 by the server's clock; `null`: it allows
    * one now, or there is no rate.

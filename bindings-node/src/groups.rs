@@ -1,14 +1,14 @@
 //! Groups of a queue.
 
 use leaseq::options::MAX_PLACES;
-use leaseq::{Group, NewGroup, PlaceState};
+use leaseq::{Group, GroupInfo, NewGroup, PlaceState};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::input::{Data, bytes, whole};
+use crate::input::{self, Data, bytes, whole};
 use crate::item;
 use crate::queue::NativeQueue;
 use crate::time::ms;
@@ -16,6 +16,17 @@ use crate::wire::Outcome;
 
 fn group(queue: &str, id: &Data<'_>, generation: &str) -> std::result::Result<Group, Failure> {
     Ok(Group::new(queue, bytes(id), generation)?)
+}
+
+fn about(info: &GroupInfo) -> Value {
+    json!({
+        "generation": info.group.generation(),
+        "places": info.places,
+        "ended": info.ended,
+        "completed": info.completed,
+        "hasEnded": info.has_ended,
+        "changedAtMs": ms(info.changed),
+    })
 }
 
 #[napi]
@@ -75,14 +86,29 @@ impl NativeQueue {
     pub fn group(&self, call: u32, id: Either<String, &[u8]>) {
         self.call(call, Ok(bytes(&id).to_vec()), |queue, id| async move {
             let found = queue.group(id).await?;
-            Ok(Outcome::Json(json!(found.map(|info| json!({
-                "generation": info.group.generation(),
-                "places": info.places,
-                "ended": info.ended,
-                "completed": info.completed,
-                "hasEnded": info.has_ended,
-                "changedAtMs": ms(info.changed),
-            })))))
+            Ok(Outcome::Json(found.as_ref().map_or(Value::Null, about)))
+        });
+    }
+
+    /// Answers with how it has ended and the group, which is null if it is gone, or with null; can be cancelled.
+    #[napi]
+    pub fn group_outcome(
+        &self,
+        call: u32,
+        id: Either<String, &[u8]>,
+        wait_ms: Option<f64>,
+        expect: bool,
+    ) {
+        let options = match input::outcome_options(wait_ms, expect) {
+            Ok(options) => options,
+            Err(failure) => return self.refuse(call, failure),
+        };
+        let (queue, id) = (self.queue.clone(), bytes(&id).to_vec());
+        self.submissions.wait(call, async move {
+            let ended = queue.group_outcome(id, options).await?;
+            let end =
+                ended.map(|end| json!({ "kind": end.as_str(), "info": end.info().map(about) }));
+            Ok(Outcome::Json(end.unwrap_or_default()))
         });
     }
 

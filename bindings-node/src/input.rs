@@ -191,6 +191,7 @@ pub(crate) struct ItemOptions<'a> {
     pub(crate) unique: Option<Data<'a>>,
     pub(crate) unique_for_ms: Option<f64>,
     pub(crate) replace: Option<bool>,
+    pub(crate) successor: Option<bool>,
     pub(crate) expires_in_ms: Option<f64>,
     pub(crate) key: Option<Data<'a>>,
     pub(crate) queue: Option<String>,
@@ -233,6 +234,9 @@ impl ItemOptions<'_> {
             item = item.in_group(group, place);
         }
         item = self.follow_ups.into_iter().fold(item, Item::follow_up);
+        if self.successor == Some(true) {
+            item = item.successor();
+        }
         Ok(if self.replace == Some(true) { item.replace() } else { item })
     }
 }

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::input::{Data, ItemOptions, bytes};
 
 /// How many fields an item has.
-const FIELDS: usize = 15;
+const FIELDS: usize = 16;
 
 pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>, Failure>> {
     let number = |place| Ok::<_, napi::Error>(fields.get::<Option<f64>>(place)?.flatten());
@@ -22,12 +22,12 @@ pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>,
     }
     let mut items = Vec::with_capacity(data.len());
     for (item, first) in Item::new_many(data).into_iter().zip(firsts()) {
-        let follow_ups = fields.get::<Option<Array<'_>>>(first + 13)?.flatten();
+        let follow_ups = fields.get::<Option<Array<'_>>>(first + 14)?.flatten();
         let follow_ups = match self::follow_ups(follow_ups.as_ref())? {
             Ok(follow_ups) => follow_ups,
             Err(failure) => return Ok(Err(failure)),
         };
-        let place = fields.get::<Option<Array<'_>>>(first + 14)?.flatten();
+        let place = fields.get::<Option<Array<'_>>>(first + 15)?.flatten();
         let place = match self::place(place.as_ref())? {
             Ok(place) => place,
             Err(failure) => return Ok(Err(failure)),
@@ -42,9 +42,10 @@ pub(crate) fn items(fields: &Array<'_>) -> Result<std::result::Result<Vec<Item>,
             unique: given(first + 7)?,
             unique_for_ms: number(first + 8)?,
             replace: fields.get::<Option<bool>>(first + 9)?.flatten(),
-            expires_in_ms: number(first + 10)?,
-            key: given(first + 11)?,
-            queue: fields.get::<Option<String>>(first + 12)?.flatten(),
+            successor: fields.get::<Option<bool>>(first + 10)?.flatten(),
+            expires_in_ms: number(first + 11)?,
+            key: given(first + 12)?,
+            queue: fields.get::<Option<String>>(first + 13)?.flatten(),
             follow_ups,
             place,
         };

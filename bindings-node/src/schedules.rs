@@ -1,9 +1,13 @@
 //! Schedules of a queue.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use leaseq::options::MAX_CAUGHT_UP;
-use leaseq::{Item, Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, SyncedSchedules};
+use leaseq::{
+    GetOptions, Item, Missed, PauseOptions, PutSchedule, Schedule, ScheduleInfo, ScheduleRule,
+    SyncedSchedules,
+};
 use napi::Result;
 use napi::bindgen_prelude::{Array, Either};
 use napi_derive::napi;
@@ -83,23 +87,33 @@ impl NativeQueue {
 
     /// Answers with schedules.
     #[napi]
-    pub fn schedules(&self, call: u32) {
-        self.call(call, Ok(()), |queue, ()| async move {
-            let all = queue.schedules().await?;
+    pub fn schedules(&self, call: u32, with_data: bool) {
+        let mut options = GetOptions::new();
+        options.data = with_data;
+        self.call(call, Ok(options), |queue, options| async move {
+            let all = queue.schedules_with(options).await?;
             let about = all.iter().map(about).collect();
-            let data = all.iter().map(|schedule| schedule.item.data().clone()).collect();
+            let data = all.into_iter().map(|schedule| schedule.data).collect();
             Ok(Outcome::WithData { about, data })
         });
     }
 
-    /// `change`: 0 removes the schedule, 1 pauses it, 2 resumes it, 3 runs it now. Answers with a boolean.
+    /// Answers with a boolean.
+    #[napi]
+    pub fn pause_schedule(&self, call: u32, name: String, by: String, reason: String) {
+        let options = PauseOptions::new().by(by).reason(reason);
+        self.call(call, Ok((name, options)), |queue, (name, options)| async move {
+            Ok(Outcome::Bool(queue.pause_schedule_with(&name, options).await?))
+        });
+    }
+
+    /// `change`: 0 removes the schedule, 1 resumes it, 2 runs it now. Answers with a boolean.
     #[napi]
     pub fn change_schedule(&self, call: u32, change: u32, name: String) {
         self.call(call, Ok(name), move |queue, name| async move {
             Ok(Outcome::Bool(match change {
                 0 => queue.remove_schedule(&name).await?,
-                1 => queue.pause_schedule(&name).await?,
-                2 => queue.resume_schedule(&name).await?,
+                1 => queue.resume_schedule(&name).await?,
                 _ => queue.run_now(&name).await?,
             }))
         });
@@ -196,6 +210,9 @@ fn about(info: &ScheduleInfo) -> Value {
     let mut words = rule.splitn(3, ' ');
     let is_cron = words.next() == Some("cron");
     let (second, cron) = (words.next(), words.next());
+    let in_ms = |time: Duration| time.as_millis() as f64;
+    let unless_zero = |time: Duration| (!time.is_zero()).then(|| in_ms(time));
+    let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
     json!({
         "name": info.name,
         "cron": cron,
@@ -208,10 +225,23 @@ fn about(info: &ScheduleInfo) -> Value {
             Missed::All(most) => most.into(),
             _ => "one".into(),
         },
-        "graceMs": info.grace.map(|grace| grace.as_millis() as f64),
+        "graceMs": info.grace.map(in_ms),
         "overlap": info.overlap,
+        "priority": info.priority,
+        "delayMs": in_ms(info.delay),
+        "maxAttempts": info.max_attempts,
+        "retainMs": unless_zero(info.retain),
+        "unique": info.unique.as_ref().map(text),
+        "uniqueForMs": unless_zero(info.unique_for),
+        "replace": info.replace,
+        "successor": info.successor,
+        "key": info.key.as_ref().map(text),
+        "expiresInMs": info.expires_in.map(in_ms),
         "paused": info.paused,
+        "pausedAtMs": info.paused_at.map(ms),
+        "pausedBy": info.paused_by,
+        "pauseReason": info.pause_reason,
         "nextMs": info.next.map(ms),
-        "lastId": info.last_id.as_ref().map(|id| String::from_utf8_lossy(id)),
+        "lastId": info.last_id.as_ref().map(text),
     })
 }

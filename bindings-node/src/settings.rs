@@ -41,11 +41,12 @@ impl NativeQueue {
 
     /// Without a duration until it is resumed. Answers with nothing.
     #[napi]
-    pub fn pause(&self, call: u32, duration_ms: Option<f64>) {
+    pub fn pause(&self, call: u32, duration_ms: Option<f64>, by: String, reason: String) {
+        let options = PauseOptions::new().by(by).reason(reason);
         let options = duration_ms
             .map(|ms| duration("a pause", ms))
             .transpose()
-            .map(|time| time.into_iter().fold(PauseOptions::new(), PauseOptions::duration));
+            .map(|time| time.into_iter().fold(options, PauseOptions::duration));
         self.call(call, options, |queue, options| async move {
             queue.pause_with(options).await?;
             Ok(Outcome::Done)
@@ -154,6 +155,9 @@ fn about(settings: &Settings) -> Value {
         "revision": settings.revision,
         "paused": settings.paused,
         "pausedUntilMs": settings.paused_until.map(ms),
+        "pausedAtMs": settings.paused_at.map(ms),
+        "pausedBy": settings.paused_by,
+        "pauseReason": settings.pause_reason,
         "rateLimitedUntilMs": settings.rate_limited_until.map(ms),
     })
 }

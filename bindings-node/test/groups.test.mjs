@@ -44,6 +44,31 @@ onEachEngine('groups', (place) => {
     assert.deepEqual(await queue.groupPlaces(group), [])
   })
 
+  test('a wait resolves to how the group has ended', async () => {
+    const queue = place.queue()
+    const group = await queue.createGroup('g')
+    assert.equal(await queue.groupOutcome('g', { waitMs: 0 }), null)
+    assert.equal(await queue.groupOutcome('none', { waitMs: 1, expect: true }), null)
+    assert.deepEqual(await queue.groupOutcome('none'), { kind: 'gone', info: null })
+    const members = [0, 1].map((place) => ({ id: `${place}`, data: '', group, place }))
+    await queue.addItems(members)
+    assert.equal(await queue.sealGroup(group, 2), true)
+    const waiting = queue.groupOutcome(Buffer.from('g'))
+    const [first, second] = await queue.leaseMany(2, AT_ONCE)
+    await queue.complete(first)
+    await queue.fail(second, 'no', { dead: true })
+    const ended = await waiting
+    assert.deepEqual(ended, { kind: 'ended', info: await queue.group('g') })
+    assert.deepEqual([ended.info.group, ended.info.completed], [group, 1])
+    const unsealed = await queue.createGroup('aborted')
+    const aborted = AbortSignal.abort()
+    await assert.rejects(queue.groupOutcome('aborted', { signal: aborted }), { name: 'AbortError' })
+    await queue.removeGroup(unsealed)
+    assert.equal((await queue.groupOutcome('aborted')).kind, 'gone')
+    await assert.rejects(queue.groupOutcome('g', { waitMs: -1 }), { code: 'INVALID' })
+    await assert.rejects(queue.groupOutcome(''), { code: 'INVALID' })
+  })
+
   test('an id that is no text stays what it is', async () => {
     const queue = place.queue()
     const id = Buffer.from([0xff, 0x31])

@@ -68,6 +68,7 @@ onEachEngine('beside other calls', (place) => {
       (q) => q.removeGroup(trap('id')),
       (q) => q.group('g', trap('signal')),
       (q) => q.groupPlaces(trap('generation')),
+      (q) => q.groupOutcome('a', trap('expect')),
       (q) => q.addItem({ data: '', group: trap('queue'), place: 0 }),
       (q) => q.counts(trap('signal')),
       (q) => q.purge('ready', trap('signal')),

@@ -469,7 +469,7 @@ test('an asynchronous schema, one that throws, and one for the result', async ()
 
 test('values that other languages would read differently are refused', async () => {
   const client = await connect('memory:')
-  const jobs = defineJobs({ a: job(), ['n'.repeat(129)]: job() })
+  const jobs = defineJobs({ a: job() })
   const deep = Array.from({ length: 64 }).reduce((inner) => [inner], 1)
   for (const value of [
     NaN,
@@ -503,7 +503,6 @@ test('values that other languages would read differently are refused', async () 
   }
   assert.match((await errorOf(jobs.enqueue(client, 'b', {}))).message, /no job "b"/)
   assert.match((await errorOf(jobs.enqueue(client, 'toString', {}))).message, /no job/)
-  assert.match((await errorOf(jobs.enqueue(client, 'n'.repeat(129), {}))).message, /129 bytes/)
   assert.deepEqual(await client.queues(), [])
   const whole = { __proto__: null, max: 2 ** 53 - 1, min: -(2 ** 53 - 1), ['__proto__']: 'own' }
   assert.equal((await jobs.enqueue(client, 'a', { whole })).added, true)
@@ -515,7 +514,7 @@ test('values that other languages would read differently are refused', async () 
 
 test('a wrong configuration is refused', async () => {
   const client = await connect('memory:')
-  const jobs = defineJobs({ a: job({ timeoutMs: 0 }), b: job() })
+  const jobs = defineJobs({ a: job(), b: job() })
   const handler = () => undefined
   for (const begin of [
     () => worker(client, jobs, { b: 7 }),
@@ -525,12 +524,12 @@ test('a wrong configuration is refused', async () => {
     () => worker(client, jobs, { b: handler }, { queues: 7 }),
     () => job({ nonsense: 1 }),
     () => defineJobs({}, { nonsense: 1 }),
+    () => defineJobs({ a: job({ timeoutMs: 0 }) }),
   ]) {
     assert.throws(begin, { code: 'INVALID' }, `${begin}`)
   }
   for (const [handlers, options] of [
     [{}, {}],
-    [{ a: handler }, {}],
     [{ b: handler }, { concurrency: 0 }],
     [{ b: handler }, { concurrency: 1001 }],
     [{ b: handler }, { prefetch: 901 }],
@@ -615,5 +614,46 @@ test('the signal of a job can be handed on', async () => {
   }
   await worker(client, jobs, { a: handler }).runUntilIdle()
   assert.match((await ref.info()).lastError, /^Timeout/)
+  await client.close()
+})
+
+test('what is wrong with a job is told when it is declared', async () => {
+  const long = 'x'.repeat(129)
+  for (const [types, says] of [
+    [{ '': job() }, /name of a job, "", has 0 bytes, not between 1 and 128/],
+    [{ [long]: job() }, /has 129 bytes/],
+    [{ '\ud800': job() }, /half of a surrogate pair/],
+    [{ a: job({ timeoutMs: -1 }) }, /job a: timeoutMs of -1 ms is not between 1 ms and 30 days/],
+    [{ a: job({ timeoutMs: 30 * 86_400_000 + 1 }) }, /not between 1 ms and 30 days/],
+    [{ a: job({ timeoutMs: '1' }) }, /job a: timeoutMs: "1" is not a number/],
+    [{ a: job({ retry: 5 }) }, /job a: retry: 5 is not an object of options/],
+    [{ a: job({ retry: { attempts: 0 } }) }, /job a: 0 attempts are not between 1 and 65535/],
+  ]) {
+    const error = await errorOf((async () => defineJobs(types))())
+    assert.equal(error.code, 'INVALID', String(says))
+    assert.match(error.message, says)
+  }
+  const jobs = defineJobs({ a: job() })
+  const client = await connect('memory:')
+  for (const [meta, says] of [
+    [{ a: 1 }, /job a: meta a: 1 is not a string/],
+    ['xy', /job a: meta: "?xy"? is no object with texts/],
+    [['p'], /is no object with texts/],
+    [{ a: '\ud800' }, /half of a surrogate pair/],
+  ]) {
+    const error = await errorOf(jobs.enqueue(client, 'a', {}, { meta }))
+    assert.equal(error.code, 'INVALID', String(says))
+    assert.match(error.message, says)
+  }
+  for (const [options, says] of [
+    [{ middleware: [5] }, /middleware: 5 is not a function/],
+    [{ middleware: 5 }, /middleware: 5 is not a list/],
+    [{ onEvent: 5 }, /onEvent: 5 is not a function/],
+  ]) {
+    const start = async () => worker(client, jobs, { a: () => {} }, options).runUntilIdle()
+    const error = await errorOf(start())
+    assert.equal(error.code, 'INVALID', String(says))
+    assert.match(error.message, says)
+  }
   await client.close()
 })

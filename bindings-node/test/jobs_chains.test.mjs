@@ -77,7 +77,7 @@ onEachEngine('chains', (place) => {
 
   test('jobs follow a group whose members have succeeded', async () => {
     const jobs = queued()
-    const { group, jobs: added } = await jobs.enqueueGroup(
+    const enqueued = await jobs.enqueueGroup(
       place.client,
       'g',
       [
@@ -94,6 +94,8 @@ onEachEngine('chains', (place) => {
         onEnd: [['sum', { n: 12 }]],
       },
     )
+    const { group, jobs: added } = enqueued
+    assert.equal(await enqueued.wait({ waitMs: 1 }), null)
     assert.deepEqual(
       added.map(({ id, queue, added }) => [id, queue, added]),
       [
@@ -114,6 +116,17 @@ onEachEngine('chains', (place) => {
         [12, undefined, 'g'],
       ],
     )
+    const { kind, info } = await enqueued.wait({ waitMs: 30_000 })
+    assert.deepEqual([kind, info.completed, info.group], ['completed', 3, group])
+    const home = place.client.queue(group.queue)
+    assert.equal(await home.removeGroup(group), true)
+    assert.deepEqual(await enqueued.wait(), { kind: 'gone', info: null })
+    const other = await home.createGroup('g')
+    await home.addItem({ id: 'x', data: '', group: other, place: 0 })
+    await home.sealGroup(other, 1)
+    await home.remove('x')
+    assert.equal((await home.groupOutcome('g')).kind, 'ended')
+    assert.deepEqual(await enqueued.wait(), { kind: 'gone', info: null })
     const failing = [
       ['sum', { n: 1 }],
       ['sum', { n: 2, fails: true }],
@@ -176,6 +189,8 @@ onEachEngine('chains', (place) => {
       const error = await errorOf(jobs.enqueueGroup(place.client, 'g', wrong, options))
       assert.equal(error.code, 'INVALID', says)
       assert.match(error.message, says)
+      // Nothing was added.
+      assert.deepEqual(await work(), [])
     }
   })
 
@@ -260,6 +275,6 @@ onEachEngine('chains', (place) => {
     await run(jobs)
     const { state, lastError } = await queue.get('after')
     assert.equal(state, 'dead')
-    assert.match(lastError, /^Bury: the result of the previous job/)
+    assert.match(lastError, /^Bury: the result of the previous job "raw": /)
   })
 })

@@ -152,6 +152,16 @@ for (const isolation of FORMS) {
   })
 }
 
+test('errors of handlers name their jobs', async () => {
+  const ref = await add('misuse', {}, { id: 'm' })
+  await run()
+  const job = 'queue tests, job misuse, item "m"'
+  assert.deepEqual(await ref.result({ waitMs: 0 }), [
+    `${job}: -1 ms more are not between 0 and 2592000000`,
+    `${job}: progress of 1025 bytes is over the limit of 1024`,
+  ])
+})
+
 test('events say what has become of jobs in children', async () => {
   const refs = [
     await add('checked', { n: 21 }, { meta: { trace_id: '7' } }),
@@ -165,7 +175,8 @@ test('events say what has become of jobs in children', async () => {
     if (job.name === 'checked') {
       assert.deepEqual([job.args, job.meta], [{ n: 21 }, { trace_id: '7' }])
     }
-    assert.throws(() => job.moreTime(1000), { code: 'INVALID' })
+    const message = `queue tests, job ${job.name}, item "${job.id}": the job runs in a child process`
+    assert.throws(() => job.moreTime(1000), { code: 'INVALID', message })
     const why = error && [error.name, error.message.split('\n')[0]]
     events.push([kind, job.id, job.attempt, outcome, why])
     if (events.length === 2) throw new Error('of a test: ignored, with a warning')
@@ -238,13 +249,13 @@ test('a first child that does not start is an error with its reason', async () =
       `import { defineJobs, job } from ${index}
        export const jobs = defineJobs({ a: job({ timeoutMs: -1 }) })
        export const handlers = { a() {} }`,
-    )]: /timeoutMs -1/,
+    )]: /job a: timeoutMs of -1 ms/,
     [await write(
       'attempts.mjs',
       `import { defineJobs, job } from ${index}
        export const jobs = defineJobs({ a: job({ retry: { attempts: 1.5 } }) })
        export const handlers = { a() {} }`,
-    )]: /1\.5 attempts/,
+    )]: /job a: 1\.5 attempts/,
     [await write(
       'worker.mjs',
       `import { worker } from ${index}

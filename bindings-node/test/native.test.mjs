@@ -101,19 +101,19 @@ test('leases that are not there, and lists of different lengths', async () => {
 })
 
 test('items without data', () => {
-  assert.throws(() => queue.addMany(2, ['a', ...Array(15).fill(undefined)]))
+  assert.throws(() => queue.addMany(2, ['a', ...Array(16).fill(undefined)]))
   assert.throws(() => queue.addMany(2, [undefined]))
 })
 
 test('follow-ups and adds that are not whole', () => {
-  const item = ['a', ...Array(14).fill(undefined)]
-  const having = (followUps) => queue.addMany(2, item.with(13, followUps))
+  const item = ['a', ...Array(15).fill(undefined)]
+  const having = (followUps) => queue.addMany(2, item.with(14, followUps))
   assert.throws(() => having([]), /missing/)
   assert.throws(() => having([['ended'], [true]]), /missing/)
   assert.throws(() => having([['ended'], [], item]), /different lengths/)
   assert.throws(() => having([[], [true], item]), /different lengths/)
   assert.throws(() => queue.completeMany(2, [], [], false, undefined, [], [1]))
-  assert.throws(() => queue.addMany(2, item.with(14, ['queue', 'id', 'generation'])), /missing/)
+  assert.throws(() => queue.addMany(2, item.with(15, ['queue', 'id', 'generation'])), /missing/)
 })
 
 test('numbers of calls that are as large as can be', async () => {

@@ -188,6 +188,18 @@ onEachEngine('results', (place) => {
     assert.equal(await queue.addItem(item('e', { unique: 'key', replace: true })), false)
   })
 
+  test('a successor waits for a leased item', async () => {
+    const queue = place.queue()
+    await queue.addItem({ id: 'a', data: '1' })
+    const lease = await queue.lease({ durationMs: 60_000 })
+    const item = (data, successor) => ({ id: 'a', data, replace: true, successor })
+    assert.equal(await queue.addItem(item('2', false)), false)
+    assert.deepEqual(await queue.addItems([item('3', true)]), [true])
+    assert.equal(String((await queue.get('a')).data), '1')
+    assert.equal(await queue.complete(lease), true)
+    assert.equal(String((await queue.get('a')).data), '3')
+  })
+
   for (const [options, text] of [
     [{ retainMs: '1' }, /retainMs: "1" is not a number/],
     [{ retainMs: -1 }, /"i": a retention of -1 ms/],
@@ -199,6 +211,8 @@ onEachEngine('results', (place) => {
     [{ uniqueForMs: 5 }, /unique_for without a unique key/],
     [{ unique: 'k', uniqueForMs: NaN }, /"i": unique_for of NaN ms/],
     [{ replace: 1 }, /replace: 1 is not true or false/],
+    [{ successor: 1 }, /successor: 1 is not true or false/],
+    [{ successor: true }, /successor without replace/],
   ]) {
     test(`an item that is wrong: ${text}`, async () => {
       const queue = place.queue()

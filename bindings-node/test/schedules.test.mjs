@@ -25,7 +25,20 @@ test('a schedule is put and shown', async () => {
     missed: 'one',
     graceMs: null,
     overlap: false,
+    priority: 3,
+    delayMs: 0,
+    maxAttempts: null,
+    retainMs: null,
+    unique: null,
+    uniqueForMs: null,
+    replace: false,
+    successor: false,
+    key: null,
+    expiresInMs: null,
     paused: false,
+    pausedAtMs: null,
+    pausedBy: '',
+    pauseReason: '',
     lastId: null,
   })
   const { cron, zone } = options
@@ -35,7 +48,12 @@ test('a schedule is put and shown', async () => {
   assert.equal(await queue.putSchedule('s', { data, priority: 3 }, updated), 'unchanged')
   assert.equal(await queue.putSchedule('s', data, { ...updated, revision: 6 }), 'outdated')
   assert.equal((await queue.schedules())[0].missed, 5)
-  assert.equal(await queue.pauseSchedule('s'), true)
+  assert.equal((await queue.schedules({ data: false }))[0].data.length, 0)
+  await assert.rejects(async () => queue.schedules({ data: 'no' }), { code: 'INVALID' })
+  assert.equal(await queue.pauseSchedule('s', { by: 'ada', reason: 'twice' }), true)
+  const [paused] = await queue.schedules({ data: false })
+  assert.deepEqual([paused.pausedBy, paused.pauseReason, paused.data.length], ['ada', 'twice', 0])
+  assert.equal(typeof paused.pausedAtMs, 'number')
   assert.equal(await queue.runNow('s'), true)
   assert.equal((await queue.lease({ durationMs: 1000, waitMs: 0 })).priority, 3)
   assert.equal(await queue.resumeSchedule('s'), true)

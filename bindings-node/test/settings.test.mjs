@@ -16,6 +16,9 @@ const NONE = {
   revision: 0,
   paused: false,
   pausedUntilMs: null,
+  pausedAtMs: null,
+  pausedBy: '',
+  pauseReason: '',
   rateLimitedUntilMs: null,
   keyLimit: 1,
   events: null,
@@ -69,6 +72,18 @@ onEachEngine('settings', (place) => {
     assert.equal((await queue.settings()).pausedUntilMs, null)
     await queue.addItem('x')
     assert.equal(await queue.lease({ durationMs: 1000, waitMs: 0 }), null)
+    await queue.pause({ by: 'ada', reason: 'full' })
+    const { pausedAtMs, pausedBy, pauseReason } = await queue.settings()
+    assert.deepEqual([pausedBy, pauseReason], ['ada', 'full'])
+    assert(Math.abs(pausedAtMs - before) < 60_000)
+    for (const wrong of [
+      { by: 'x'.repeat(129) },
+      { reason: 'x'.repeat(257) },
+      { by: '\n' },
+      { by: 7 },
+    ]) {
+      assert.equal((await errorOf(queue.pause(wrong))).code, 'INVALID')
+    }
     await queue.pause({ durationMs: 50 })
     assert(await queue.lease({ durationMs: 1000, waitMs: 10_000 }), 'the end of the pause wakes it')
   })

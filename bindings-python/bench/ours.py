@@ -149,7 +149,7 @@ SYSTEMS = {
     "leaseq-batches": (batches, f"batches of {BATCH}"),
     "jobs-asyncio": (jobs(["--concurrency", "100"], True), "100 slots"),
     "jobs-threads": (jobs(["--threads", "100"], False), "100 slots"),
-    "jobs-children": (jobs(["--processes", "2"], False), "2 children"),
+    "jobs-children": (jobs(["--processes", "2", "--prefetch", "100"], False), "2 children"),
     "jobs-fork": (jobs(["--processes", "2", "--isolation", "fork"], False), "2 forks"),
 }
 

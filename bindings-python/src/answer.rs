@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use bytes::Bytes;
 use leaseq::{
     Counts, DeepReport, Ending, FollowUp, ItemInfo, KeyInfo, LightReport, Missed, Outcome, Page,
     PutSchedule, Rate, Releases, ScheduleInfo, Settings, State, SyncedSchedules, Trigger,
@@ -197,6 +198,9 @@ fn settings_value(py: Python<'_>, settings: Settings) -> PyResult<Bound<'_, PyAn
     // A tuple of Rust has up to 12 elements.
     let more = PyDict::new(py);
     more.set_item(intern!(py, "paused_until"), settings.paused_until.map(expressible))?;
+    more.set_item(intern!(py, "paused_at"), settings.paused_at.map(expressible))?;
+    more.set_item(intern!(py, "paused_by"), settings.paused_by)?;
+    more.set_item(intern!(py, "pause_reason"), settings.pause_reason)?;
     more.set_item(intern!(py, "rate_limited_until"), settings.rate_limited_until.map(expressible))?;
     let given = (
         settings.max_attempts,
@@ -239,7 +243,7 @@ fn schedule_value(py: Python<'_>, info: ScheduleInfo) -> PyResult<Bound<'_, PyAn
     // By name: there are more fields than a tuple can have.
     let fields = PyDict::new(py);
     fields.set_item(intern!(py, "name"), info.name)?;
-    fields.set_item(intern!(py, "data"), PyBytes::new(py, info.item.data()))?;
+    fields.set_item(intern!(py, "data"), PyBytes::new(py, &info.data))?;
     fields.set_item(intern!(py, "cron"), cron)?;
     fields.set_item(intern!(py, "zone"), zone)?;
     fields.set_item(intern!(py, "every"), every)?;
@@ -248,7 +252,22 @@ fn schedule_value(py: Python<'_>, info: ScheduleInfo) -> PyResult<Bound<'_, PyAn
     fields.set_item(intern!(py, "missed"), missed)?;
     fields.set_item(intern!(py, "grace"), info.grace.map(|grace| grace.as_secs_f64()))?;
     fields.set_item(intern!(py, "overlap"), info.overlap)?;
+    fields.set_item(intern!(py, "priority"), info.priority)?;
+    fields.set_item(intern!(py, "delay"), info.delay.as_secs_f64())?;
+    fields.set_item(intern!(py, "max_attempts"), info.max_attempts)?;
+    let seconds = |time: Duration| (!time.is_zero()).then_some(time.as_secs_f64());
+    fields.set_item(intern!(py, "retain"), seconds(info.retain))?;
+    fields.set_item(intern!(py, "unique_for"), seconds(info.unique_for))?;
+    fields.set_item(intern!(py, "expires_in"), info.expires_in.map(|time| time.as_secs_f64()))?;
+    fields.set_item(intern!(py, "replace"), info.replace)?;
+    fields.set_item(intern!(py, "successor"), info.successor)?;
+    let text = |key: Option<Bytes>| key.map(|key| id_text(py, &key)).transpose();
+    fields.set_item(intern!(py, "unique"), text(info.unique)?)?;
+    fields.set_item(intern!(py, "key"), text(info.key)?)?;
     fields.set_item(intern!(py, "paused"), info.paused)?;
+    fields.set_item(intern!(py, "paused_at"), info.paused_at.map(expressible))?;
+    fields.set_item(intern!(py, "paused_by"), info.paused_by)?;
+    fields.set_item(intern!(py, "pause_reason"), info.pause_reason)?;
     fields.set_item(intern!(py, "next"), info.next.map(expressible))?;
     let last_id = info.last_id.map(|id| id_text(py, &id)).transpose()?;
     fields.set_item(intern!(py, "last_id"), last_id)?;

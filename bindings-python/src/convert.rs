@@ -79,6 +79,13 @@ pub(crate) fn text<'a>(what: &str, value: &'a Bound<'_, PyString>) -> PyResult<&
     value.to_str().map_err(|_| invalid(value.py(), format_args!("{what} is not UTF-8")))
 }
 
+/// A text of Python, and nothing else.
+pub(crate) fn string(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
+    let string: &Bound<'_, PyString> =
+        value.cast().map_err(|_| wrong_type(what, "a str", value))?;
+    Ok(text(what, string)?.to_owned())
+}
+
 /// Data: bytes, any object with a buffer, or text, which becomes UTF-8. `what` names it in an error.
 pub(crate) fn data<'a>(what: &str, value: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = value.cast::<PyString>() {

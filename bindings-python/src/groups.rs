@@ -1,14 +1,16 @@
 //! Groups of the queue.
 
 use leaseq::options::MAX_PLACES;
-use leaseq::{GroupInfo, NewGroup, PlaceState};
+use leaseq::{GroupInfo, GroupOutcome, NewGroup, PlaceState};
 use pyo3::prelude::*;
 
 use crate::answer::{Answer, expressible};
+use crate::call::waiting_call;
 use crate::class::class;
 use crate::convert;
 use crate::group::{self, MODULE};
 use crate::item::follow_up;
+use crate::outcome;
 use crate::queue::{Caller, Queue, Reply};
 
 fn group_value<'py>(py: Python<'py>, group: &leaseq::Group) -> PyResult<Bound<'py, PyAny>> {
@@ -21,6 +23,12 @@ fn info_value<'py>(py: Python<'py>, info: &GroupInfo) -> PyResult<Bound<'py, PyA
     let changed_at = expressible(info.changed);
     let fields = (group, info.places, info.ended, info.completed, info.has_ended, changed_at);
     class!(py, MODULE, "GroupInfo")?.call1(fields)
+}
+
+fn outcome_value<'py>(py: Python<'py>, outcome: &GroupOutcome) -> PyResult<Bound<'py, PyAny>> {
+    let kind = class!(py, MODULE, "GroupOutcomeKind")?.call1((outcome.as_str(),))?;
+    let info = outcome.info().map(|info| info_value(py, info)).transpose()?;
+    class!(py, MODULE, "GroupOutcome")?.call1((kind, info))
 }
 
 fn place_value(py: Python<'_>, state: PlaceState) -> PyResult<Bound<'_, PyAny>> {
@@ -86,6 +94,25 @@ impl Queue {
             let found = queue.group(id).await?;
             Ok(Answer::Object(Box::new(move |py, _| match found {
                 Some(info) => info_value(py, &info),
+                None => Ok(py.None().into_bound(py)),
+            })))
+        })
+    }
+
+    fn group_outcome<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        id: &Bound<'py, PyAny>,
+        wait: Option<&Bound<'py, PyAny>>,
+        expect: bool,
+    ) -> Reply<'py> {
+        let (id, options) = (convert::id(id)?.into_owned(), outcome::options(wait, expect)?);
+        let queue = self.core().clone();
+        waiting_call(py, bridge, async move {
+            let ended = queue.in_this_process().await?.group_outcome(id, options).await?;
+            Ok(Answer::Object(Box::new(move |py, _| match ended {
+                Some(outcome) => outcome_value(py, &outcome),
                 None => Ok(py.None().into_bound(py)),
             })))
         })

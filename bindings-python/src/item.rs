@@ -35,6 +35,8 @@ const SHOWN: usize = 64;
 ///   days. Default: no longer than the item needs it.
 /// - `replace`: replaces an item that has the id or the unique key, unless it is leased. Default: the item is
 ///   not added.
+/// - `successor`, with `replace`: if the item in the way is leased, this one waits, and takes its place when the lease
+///   ends. A later one takes the place of one that waits. Default: the item is not added.
 /// - `key`: 1 to 128 bytes, or text: no more items of a key are leased at the same time than its limit allows, which
 ///   is one unless it was set; the others wait. Default: none.
 /// - `follow_ups`: up to 16 `FollowUp`s, items that are added when this one ends.
@@ -68,6 +70,9 @@ pub(crate) struct Item {
     /// Whether it replaces another item.
     #[pyo3(get)]
     replace: bool,
+    /// Whether it may be the successor of a leased item.
+    #[pyo3(get)]
+    successor: bool,
     key: Option<Vec<u8>>,
     expires_in: Option<Duration>,
     /// Those that it was made with, a tuple.
@@ -129,7 +134,7 @@ impl Item {
     #[new]
     #[pyo3(signature = (
         data, *, id=None, priority=None, delay=None, due_at=None, max_attempts=None,
-        retain=None, unique=None, unique_for=None, replace=false, key=None,
+        retain=None, unique=None, unique_for=None, replace=false, successor=false, key=None,
         expires_in=None, follow_ups=None, queue=None, group=None, place=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords where users see them")]
@@ -144,6 +149,7 @@ impl Item {
         unique: Option<&Bound<'_, PyAny>>,
         unique_for: Option<&Bound<'_, PyAny>>,
         replace: bool,
+        successor: bool,
         key: Option<&Bound<'_, PyAny>>,
         expires_in: Option<&Bound<'_, PyAny>>,
         follow_ups: Option<&Bound<'_, PyAny>>,
@@ -194,6 +200,9 @@ impl Item {
         if replace {
             item = item.replace();
         }
+        if successor {
+            item = item.successor();
+        }
         if let Some(time) = expires_in {
             item = item.expires_in(time);
         }
@@ -234,6 +243,7 @@ impl Item {
             unique,
             unique_for,
             replace,
+            successor,
             key,
             expires_in,
             queue,
@@ -363,6 +373,9 @@ impl Item {
         if self.replace {
             text += ", replace=True";
         }
+        if self.successor {
+            text += ", successor=True";
+        }
         if let Some(key) = self.key(py)? {
             text += &format!(", key={}", key.repr()?);
         }
@@ -395,6 +408,7 @@ impl Item {
         options.set_item("unique", self.unique_bytes())?;
         options.set_item("unique_for", self.unique_for())?;
         options.set_item("replace", self.replace)?;
+        options.set_item("successor", self.successor)?;
         options.set_item("key", self.key_bytes())?;
         options.set_item("expires_in", self.expires_in())?;
         options.set_item("follow_ups", &self.follow_ups)?;

@@ -8,7 +8,7 @@ use crate::call::waiting_call;
 use crate::convert;
 use crate::queue::{Caller, Queue, Reply};
 
-fn options(wait: Option<&Bound<'_, PyAny>>, expect: bool) -> PyResult<OutcomeOptions> {
+pub(crate) fn options(wait: Option<&Bound<'_, PyAny>>, expect: bool) -> PyResult<OutcomeOptions> {
     let mut options = OutcomeOptions::new();
     options.wait = wait.map(|wait| convert::duration("a wait", wait)).transpose()?;
     options.expect = expect;

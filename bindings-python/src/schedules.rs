@@ -2,22 +2,17 @@
 
 use std::time::SystemTime;
 
-use leaseq::{Missed, Schedule, ScheduleRule};
+use leaseq::{GetOptions, Missed, Schedule, ScheduleRule};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use crate::answer::{Answer, expressible};
-use crate::convert;
+use crate::convert::{self, string};
 use crate::error::{exception, invalid};
 use crate::item::Item;
 use crate::queue::{Caller, Queue, Reply};
-
-fn string(what: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
-    let text: &Bound<'_, PyString> =
-        value.cast().map_err(|_| convert::wrong_type(what, "a str", value))?;
-    Ok(convert::text(what, text)?.to_owned())
-}
+use crate::settings::pause_options;
 
 /// A rule from a cron expression and a zone, or an interval.
 fn rule<'py>(
@@ -157,8 +152,12 @@ impl Queue {
         })
     }
 
-    fn schedules<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>) -> Reply<'py> {
-        self.run(py, bridge, async move |queue| Ok(Answer::Schedules(queue.schedules().await?)))
+    fn schedules<'py>(&self, py: Python<'py>, bridge: Caller<'_, 'py>, data: bool) -> Reply<'py> {
+        let mut options = GetOptions::new();
+        options.data = data;
+        self.run(py, bridge, async move |queue| {
+            Ok(Answer::Schedules(queue.schedules_with(options).await?))
+        })
     }
 
     fn remove_schedule<'py>(
@@ -178,10 +177,13 @@ impl Queue {
         py: Python<'py>,
         bridge: Caller<'_, 'py>,
         name: &Bound<'py, PyAny>,
+        by: &Bound<'py, PyAny>,
+        reason: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
         let name = string("the name of a schedule", name)?;
+        let options = pause_options(by, reason)?;
         self.run(py, bridge, async move |queue| {
-            Ok(Answer::Flag(queue.pause_schedule(&name).await?))
+            Ok(Answer::Flag(queue.pause_schedule_with(&name, options).await?))
         })
     }
 

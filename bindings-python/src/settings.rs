@@ -7,7 +7,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 
 use crate::answer::{Answer, rate_class};
-use crate::convert;
+use crate::convert::{self, string};
 use crate::queue::{Caller, Queue, Reply};
 
 /// The arguments of `configure`. `...` for what is not given: `None` removes a setting.
@@ -115,6 +115,15 @@ fn change(given_values: &Given<'_>) -> PyResult<SettingsChange> {
     Ok(change)
 }
 
+/// Who pauses, and why.
+pub(crate) fn pause_options(
+    by: &Bound<'_, PyAny>,
+    reason: &Bound<'_, PyAny>,
+) -> PyResult<PauseOptions> {
+    let by = string("who pauses", by)?;
+    Ok(PauseOptions::new().by(by).reason(string("the reason of a pause", reason)?))
+}
+
 #[pymethods]
 impl Queue {
     fn configure<'py>(
@@ -140,8 +149,10 @@ impl Queue {
         py: Python<'py>,
         bridge: Caller<'_, 'py>,
         duration: &Bound<'py, PyAny>,
+        by: &Bound<'py, PyAny>,
+        reason: &Bound<'py, PyAny>,
     ) -> Reply<'py> {
-        let mut options = PauseOptions::new();
+        let mut options = pause_options(by, reason)?;
         if !duration.is_none() {
             options = options.duration(convert::duration("a pause", duration)?);
         }

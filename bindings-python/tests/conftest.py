@@ -173,12 +173,17 @@ class Program:
             start_new_session=True,
         )
 
-    def says(self, line: str) -> None:
+    def line(self) -> str:
+        """What it says next."""
         assert self.process.stdout is not None
         late = threading.Timer(PATIENCE, self.kill)
         late.start()
-        said = self.process.stdout.readline().strip()
+        said: str = self.process.stdout.readline().strip()
         late.cancel()
+        return said
+
+    def says(self, line: str) -> None:
+        said = self.line()
         if said != line:
             self.kill()
             assert self.process.stderr is not None
@@ -215,7 +220,8 @@ def program(tmp_path: Path) -> Iterator[Callable[[str, str], Program]]:
     yield start
     for each in started:
         each.kill()
-        each.process.wait()
+        with each.process:
+            pass  # waits for it, and closes its pipes
 
 
 assert shutil.which(os.environ.get("LEASEQ_REDIS_SERVER", "redis-server")), "no redis-server"

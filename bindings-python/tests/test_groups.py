@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 import pytest
 
 import leaseq
-from leaseq import FollowUp, Group, GroupInfo, InvalidError, Item, PlaceState, Queue
+from leaseq import (
+    FollowUp,
+    Group,
+    GroupInfo,
+    GroupOutcome,
+    GroupOutcomeKind,
+    InvalidError,
+    Item,
+    PlaceState,
+    Queue,
+)
 
 
 @pytest.fixture
@@ -46,6 +57,31 @@ def test_the_calls_take_and_return_groups(queue: Queue) -> None:
     assert queue.remove_group(group) is True
     assert queue.remove_group(group) is False
     assert queue.group(group.id) is None
+
+
+def test_a_wait_returns_how_the_group_has_ended(queue: Queue) -> None:
+    group = queue.create_group(b"\xff")
+    assert queue.group_outcome(b"\xff", 0) is queue.group_outcome("\udcff", 0.001) is None
+    assert queue.group_outcome("none", expect=True, wait=0) is None
+    gone = queue.group_outcome("none")
+    assert gone == GroupOutcome(GroupOutcomeKind.GONE)
+    assert (gone.kind, gone.info, gone.completed) == ("gone", None, False)
+    assert queue.add_items([Item("x", group=group, place=n) for n in range(2)]) == [True] * 2
+    assert queue.seal_group(group, 2) is True
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(queue.group_outcome, b"\xff")
+        first, second = queue.lease_many(2, 30)
+        queue.complete(first)
+        queue.fail(second, dead=True)
+        ended = waiting.result()
+    assert (ended.kind, ended.completed) == (GroupOutcomeKind.ENDED, False)
+    assert ended == pickle.loads(pickle.dumps(ended))
+    assert ended.info == queue.group(b"\xff")
+    for wrong in (b"", "x" * 513):
+        with pytest.raises(InvalidError):
+            queue.group_outcome(wrong)
+    with pytest.raises(InvalidError):
+        queue.group_outcome("a", -1)
 
 
 def test_an_item_keeps_its_place() -> None:

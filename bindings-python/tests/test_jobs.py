@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
@@ -23,6 +24,11 @@ from leaseq.jobs import (
     Retry,
     Worker,
 )
+
+
+@dataclass
+class Row:
+    n: int
 
 
 @pytest.fixture
@@ -141,6 +147,34 @@ def test_wrong_calls_are_type_errors(jobs, memory):
         def c(n: int, /) -> None: ...
 
 
+def test_arguments_must_fit_their_annotations(jobs, memory):
+    @jobs.job("a")
+    def a(to: str, at: datetime | None = None, rows: Sequence[Row] = (), **more: int) -> None: ...
+
+    for kwargs, error in (
+        ({"to": 1}, "to: a str is needed, not int"),
+        ({"to": None}, "to: a str is needed, not null"),
+        ({"to": "ada", "at": "tomorrow"}, r"at: datetime.datetime \| None is needed, not str"),
+        ({"to": "ada", "rows": [Row(1), Row("2")]}, "rows: n: an int is needed, not str"),
+    ):
+        with pytest.raises(TypeError, match=f"job a: {error}"):
+            a.enqueue(memory, **kwargs)
+        with pytest.raises(TypeError, match=f"job a: {error}"):
+            a.new(**kwargs)
+    assert memory.queues() == []
+    # What a worker reads as the annotation says.
+    now = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    ref = a.enqueue(memory, "ada", now, rows=(Row(1), {"n": 2}), other=3)
+    assert data(memory, ref)["args"] == {
+        "to": "ada",
+        "at": "2026-01-01T00:00:00+00:00",
+        "rows": [{"n": 1}, {"n": 2}],
+        "other": 3,
+    }
+    # A producer elsewhere knows no annotations.
+    assert jobs.named("a").enqueue(memory, to=1).added
+
+
 def test_names_are_checked_and_unique(jobs):
     jobs.job("a")(lambda: None)
     with pytest.raises(leaseq.InvalidError, match="job a has two handlers"):
@@ -235,6 +269,62 @@ def test_many_jobs_are_added_together_or_not_at_all(jobs, memory):
     with pytest.raises(leaseq.InvalidError):
         jobs.enqueue_many(memory, [a.new(1), pdf.new(id=1), a.new(float("nan"))])
     assert memory.queue("mail").queue_len() == 1199
+
+
+def test_what_is_wrong_with_a_job_is_told_when_it_is_declared():
+    jobs = Jobs(queue="q")
+    for timeout in (-1, 0, 0.0009, 30 * 86_400 + 1, float("nan")):
+        with pytest.raises(leaseq.InvalidError, match=r"job a: .* not between 1 ms and 30 days"):
+            jobs.job("a", timeout=timeout)
+    with pytest.raises(TypeError, match="job a: retry is a Retry, not str"):
+        jobs.job("a", retry="x")  # type: ignore[arg-type]
+
+    @jobs.job("a")
+    def a() -> None: ...
+
+    with pytest.raises(leaseq.InvalidError, match="job a: a timeout of 0 seconds"):
+        a.using(timeout=0)
+    with pytest.raises(TypeError, match="job a: retry is a Retry, not int"):
+        a.using(retry=5)  # type: ignore[arg-type]
+    with leaseq.connect("memory:") as client:
+        with pytest.raises(TypeError, match="middleware is called, and 5 is no function"):
+            Worker(client, jobs, middleware=[5])  # type: ignore[list-item]
+        with pytest.raises(TypeError, match="on_event is called, and 5 is no function"):
+            Worker(client, jobs, on_event=5)  # type: ignore[arg-type]
+
+
+def test_a_client_of_the_other_kind_is_refused_before_anything_is_added():
+    jobs = Jobs(queue="q")
+
+    @jobs.job("a")
+    def a(n: int) -> None: ...
+
+    async def main() -> None:
+        async with await leaseq.asyncio.connect("memory:") as client:
+            for call in (
+                lambda: a.enqueue(client, 1),  # type: ignore[arg-type]
+                lambda: jobs.enqueue_many(client, [a.new(1)]),  # type: ignore[arg-type]
+                lambda: jobs.enqueue_group(client, "g", [a.new(1)]),  # type: ignore[arg-type]
+                lambda: a.ref(client, "id"),  # type: ignore[arg-type]
+            ):
+                with pytest.raises(TypeError, match="call aenqueue"):
+                    call()
+            assert (await client.queue("q").counts()).totals.added == 0
+        with leaseq.connect("memory:") as blocking:
+            for start in (
+                lambda: a.aenqueue(blocking, 1),  # type: ignore[arg-type]
+                lambda: jobs.aenqueue_many(blocking, [a.new(1)]),  # type: ignore[arg-type]
+                lambda: jobs.aenqueue_group(blocking, "g", [a.new(1)]),  # type: ignore[arg-type]
+            ):
+                with pytest.raises(TypeError, match="call enqueue"):
+                    await start()
+            with pytest.raises(TypeError, match="call enqueue"):
+                a.aref(blocking, "id")  # type: ignore[arg-type]
+            assert blocking.queue("q").counts().totals.added == 0
+            with pytest.raises(leaseq.InvalidError, match='queue name ""'):
+                a.using(queue="").enqueue(blocking, 1)
+
+    asyncio.run(main())
 
 
 def test_functions_around_enqueue_change_the_meta_of_jobs(jobs, memory):

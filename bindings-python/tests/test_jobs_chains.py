@@ -98,17 +98,31 @@ def test_jobs_follow_a_group_in_one_call(url):
             ("g/2", "one", True),
         ]
         assert (added.group.queue, added.group.id) == ("one", "g")
+        with pytest.raises(TimeoutError, match=r"group 'g' has not ended within 0.001 s"):
+            added.wait(0.001)
         assert run() == [
             ("ada", None, None, 1),
             ("bob", "g", None, 1),
             ("end", "g", None, 1),
             ("last", "told bob", "told bob"),
         ]
+        ended = added.wait()
+        assert (ended.kind, ended.info and ended.info.completed) == ("completed", 3)
+        home = client.queue("one")
+        home.remove_group(added.group)
+        assert added.wait().kind == "gone"
+        other = home.create_group("g")
+        home.add_item(leaseq.Item("x", id="x", group=other, place=0))
+        home.seal_group(other, 1)
+        home.remove("x")
+        assert home.group_outcome("g").kind == "ended"
+        assert added.wait().kind == "gone"
         fails = [load.new(1), load.using(max_attempts=1).new(-1)]
-        jobs.enqueue_group(
+        failing = jobs.enqueue_group(
             client, "fails", fails, queue="two", on_success=never, on_failure=[report.new("sees")]
         )
         assert run() == [("sees", "fails", None, 1)]
+        assert failing.wait().kind == "ended"
 
 
 def test_a_group_is_added_again_after_a_crash(url):
@@ -137,6 +151,7 @@ def test_a_group_is_added_again_after_a_crash(url):
             assert run() == ran
         with pytest.raises(leaseq.InvalidError, match="another number of jobs"):
             jobs.enqueue_group(client, "g", members * 2)
+        assert run() == []  # nothing was added
         with pytest.raises(leaseq.InvalidError, match="0 jobs, not between 1 and 100000"):
             jobs.enqueue_group(client, "g", [])
         with pytest.raises(leaseq.InvalidError, match="NaN"):
@@ -163,6 +178,7 @@ def test_a_group_of_jobs_with_asyncio(url):
             assert names == [["load", "load", "report"]]
             await AsyncWorker(client, jobs, queues=["one", "two"]).run_until_idle()
             assert [await ref.info() for ref in added.jobs] == [None, None]
+            assert (await added.wait(30)).completed
             assert seen == [("ada", "g", None, 1)]
             again = await jobs.aenqueue_group(client, "g", members)
             assert [ref.added for ref in again.jobs] == [False, False]

@@ -199,6 +199,14 @@ def test_mistakes_are_named(folder, command, arguments, status, error):
     assert ("Traceback" in said) == (arguments[0:1] == ["broken"])
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_without_a_url_it_says_where_that_comes_from(command, way):
+    said = command("", "app", *WAYS[way]).ends(2)
+    assert said == (
+        "python -m leaseq.jobs: error: no url: give --url, or set LEASEQ_URL or REDIS_URL\n"
+    )
+
+
 def test_what_a_child_has_said_comes_out_before_the_command_ends(folder, command):
     for _ in range(5):
         said = command("memory:", "nothing", "--processes", "1").ends(2)

@@ -161,6 +161,7 @@ def test_unique_keys_and_replacement(queue):
         ({"retain": 367 * 86_400}, leaseq.InvalidError, "366 days"),
         ({"retain": "1"}, TypeError, "a retention is seconds"),
         ({"replace": 1}, TypeError, "replace"),
+        ({"successor": True}, leaseq.InvalidError, "successor without replace"),
     ],
     ids=str,
 )
@@ -170,24 +171,33 @@ def test_options_that_are_wrong(queue, options, error, text):
     assert queue.queue_len() == 0
 
 
+def test_a_successor_waits_for_a_leased_item(queue):
+    queue.add_item(Item("1", id="a"))
+    lease = queue.lease(60)
+    assert not queue.add_item(Item("2", id="a", replace=True))
+    assert queue.add_item(Item("3", id="a", replace=True, successor=True))
+    assert queue.get("a").data == b"1"
+    assert queue.complete(lease)
+    assert queue.get("a").data == b"3"
+
+
 def test_an_item_has_its_options():
-    options = {"retain": 1.5, "unique": "k", "unique_for": 2.5, "replace": True}
+    options = {"retain": 1.5, "unique": "k", "unique_for": 2.5, "replace": True, "successor": True}
     item = Item(b"x", id="i", **options)
     assert repr(item) == (
-        "Item(b'x', id='i', retain=1.5, unique='k', unique_for=2.5, replace=True)"
+        "Item(b'x', id='i', retain=1.5, unique='k', unique_for=2.5, replace=True, successor=True)"
     )
     assert {name: getattr(item, name) for name in options} == options
     assert item.unique_bytes == b"k"
     assert pickle.loads(pickle.dumps(item)) == item
-    assert item == Item(
-        "x", id="i", retain=timedelta(seconds=1.5), unique=b"k", unique_for=2.5, replace=True
-    )
+    others = {"retain": timedelta(seconds=1.5), "unique": b"k"}
+    assert item == Item("x", id="i", **{**options, **others})
     for name in options:
         others = {one: value for one, value in options.items() if one != name}
         assert Item(b"x", id="i", **others) != item
     plain = Item(b"x", id="i")
     assert (plain.retain, plain.unique, plain.unique_bytes) == (0.0, None, None)
-    assert (plain.unique_for, plain.replace) == (0.0, False)
+    assert (plain.unique_for, plain.replace, plain.successor) == (0.0, False, False)
     assert Item.json([1], unique="k", retain=1).data == b"[1]"
     odd = Item(b"x", id="i", unique=b"\xff")
     assert (odd.unique, odd.unique_bytes) == ("\udcff", b"\xff")

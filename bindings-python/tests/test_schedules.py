@@ -34,6 +34,12 @@ def test_a_schedule_is_put_and_shown(queue):
     )
     assert (info.every, info.owner, info.revision, info.missed) == (None, "app", 7, 5)
     assert (info.grace, info.overlap, info.paused, info.last_id) == (5, False, False, None)
+    assert (info.priority, info.delay, info.max_attempts, info.retain) == (3, 0, None, None)
+    assert (info.unique, info.unique_for, info.expires_in) == (None, None, None)
+    assert (info.replace, info.successor) == (False, False)
+    assert (info.key, info.key_bytes, info.unique_bytes) == (None, None, None)
+    [without] = queue.schedules(data=False)
+    assert (without.data, without.priority) == (b"", 3)
     assert info.next == leaseq.schedule_times(cron=info.cron, zone=info.zone, count=1)[0]
     assert pickle.loads(pickle.dumps(info)) == info
     how["missed"] = "skip"
@@ -41,6 +47,31 @@ def test_a_schedule_is_put_and_shown(queue):
     assert queue.put_schedule("report", item, revision=7, **how) is PutSchedule.UNCHANGED
     assert queue.put_schedule("report", item, revision=6, **how) is PutSchedule.OUTDATED
     assert queue.schedules()[0].missed == "skip"
+    assert queue.pause_schedule("report", by="ada", reason="twice")
+    info = queue.schedules(data=False)[0]
+    assert (info.data, info.paused_by, info.pause_reason) == (b"", "ada", "twice")
+    assert info.paused_at is not None
+
+
+def test_a_schedule_shows_the_options_of_its_items(queue):
+    item = leaseq.Item(
+        "data",
+        delay=1,
+        max_attempts=2,
+        retain=timedelta(seconds=3),
+        unique=b"\xff",
+        unique_for=4,
+        replace=True,
+        successor=True,
+        key="customer",
+        expires_in=5,
+    )
+    queue.put_schedule("all", item, every=60)
+    [info] = queue.schedules()
+    assert (info.delay, info.max_attempts, info.retain, info.unique_for) == (1.0, 2, 3.0, 4.0)
+    assert (info.replace, info.successor) == (True, True)
+    assert (info.key, info.key_bytes) == ("customer", b"customer")
+    assert (info.unique_bytes, info.expires_in) == (b"\xff", 5.0)
 
 
 def test_an_interval_adds_items_to_a_call_that_waits(queue):

@@ -10,7 +10,7 @@ import leaseq
 def test_what_is_not_given_stays_and_none_removes(queue):
     settings = queue.settings()
     assert settings == leaseq.Settings(
-        None, 0.0, None, None, None, None, 1, None, None, None, 0, False, None, None
+        None, 0.0, None, None, None, None, 1, None, None, None, 0, False, None, None, "", "", None
     )
     settings = queue.configure(
         max_attempts=5,
@@ -66,6 +66,22 @@ def test_a_pause_has_a_duration(queue):
     queue.pause()
     settings = queue.settings()
     assert (settings.paused, settings.paused_until) == (True, None)
+    assert settings.paused_at is not None
+    assert abs(settings.paused_at - before) < timedelta(minutes=1)
+    assert (settings.paused_by, settings.pause_reason) == ("", "")
+    queue.pause(60, by="ada", reason="full")
+    settings = queue.settings()
+    assert (settings.paused_by, settings.pause_reason) == ("ada", "full")
+    for wrong in (
+        {"by": "x" * 129},
+        {"reason": "x" * 257},
+        {"by": "\n"},
+        {"by": "\ud800"},
+        {"by": None},
+    ):
+        with pytest.raises((leaseq.InvalidError, TypeError)):
+            queue.pause(**wrong)
+    queue.pause()
     queue.add_item("x")
     assert queue.lease(1, wait=0) is None
     queue.pause(0.05)

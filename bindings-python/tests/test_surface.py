@@ -119,6 +119,7 @@ def test_every_operation_of_the_contract_is_there():
         "seal_group",
         "remove_group",
         "group",
+        "group_outcome",
         "group_places",
         "bury",
         "revise",
@@ -284,6 +285,8 @@ def work(queue: leaseq.Queue) -> None:
     assert_type(queue.get_many(["a"], data=False), list[leaseq.ItemInfo | None])
     assert_type(queue.outcome("a"), leaseq.Outcome)
     assert_type(queue.outcome("a", 1), leaseq.Outcome | None)
+    assert_type(queue.group_outcome("a"), leaseq.GroupOutcome)
+    assert_type(queue.group_outcome("a", 1), leaseq.GroupOutcome | None)
     outcomes = queue.outcome_many(["a"], expect=True)
     assert_type(outcomes, list[leaseq.Outcome | leaseq.LeaseqError | None])
     assert_type(queue.fail_many([lease], "x"), list[leaseq.State | None])

@@ -113,7 +113,7 @@ impl Client {
             lane_names: LaneNames::new(),
             retiring: Semaphore::new(MAX_RETIRING),
             reply_lock: tokio::sync::Mutex::default(),
-            waiting_queues: 0.into(),
+            poll_turns: Arc::default(),
             watches: Watches::default(),
             keep_alives: KeepAlives::default(),
             outcome_waits: OutcomeWaits::default(),

@@ -64,6 +64,49 @@ pub struct GroupInfo {
     pub changed: SystemTime,
 }
 
+/// How a group has ended: see [`WorkQueue::group_outcome`](crate::WorkQueue::group_outcome).
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GroupOutcome {
+    /// All its members were completed.
+    Completed(GroupInfo),
+    /// All its members have ended, and one of them was not completed.
+    Ended(GroupInfo),
+    /// There is no such group: it was never created, was removed, was not sealed for a day after its last change, or has ended a
+    /// day ago.
+    Gone,
+}
+
+impl GroupOutcome {
+    /// The group; `None` if it is gone.
+    pub fn info(&self) -> Option<&GroupInfo> {
+        match self {
+            GroupOutcome::Completed(info) | GroupOutcome::Ended(info) => Some(info),
+            GroupOutcome::Gone => None,
+        }
+    }
+
+    /// `completed`, `ended` or `gone`.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            GroupOutcome::Completed(_) => "completed",
+            GroupOutcome::Ended(_) => "ended",
+            GroupOutcome::Gone => "gone",
+        }
+    }
+}
+
+impl GroupInfo {
+    /// How it has ended; `None`: it has not.
+    pub(crate) fn outcome(self) -> Option<GroupOutcome> {
+        let all_completed = self.places == Some(self.completed);
+        self.has_ended.then(|| match all_completed {
+            true => GroupOutcome::Completed(self),
+            false => GroupOutcome::Ended(self),
+        })
+    }
+}
+
 /// Checks how many places a group is to have.
 pub(crate) fn check_places(places: u32) -> Result<()> {
     if (1..=MAX_PLACES).contains(&places) {

@@ -62,6 +62,7 @@ mod name;
 mod operation;
 pub mod options;
 mod outcomes;
+mod pause;
 mod query_options;
 mod queue;
 mod queue_advice;
@@ -77,6 +78,7 @@ mod shared_adds;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
+mod text;
 mod unix_time;
 mod wanted;
 mod watches;
@@ -91,7 +93,7 @@ pub use clock::Clock;
 pub use doctor::{Advice, Diagnosis, Durability};
 pub use error::{Error, ErrorKind, Result};
 pub use event::{Event, EventCursor, EventKind, EventsOptions, EventsPage};
-pub use group::{GroupInfo, NewGroup, PlaceState};
+pub use group::{GroupInfo, GroupOutcome, NewGroup, PlaceState};
 pub use histogram::Histogram;
 pub use history::{HistoryKind, HistoryRow, Measured};
 pub use item::{
@@ -104,6 +106,7 @@ pub use lease::Lease;
 pub use name::QueueName;
 pub use name::QueueNames;
 pub use options::{ConnectOptions, Fsync, KeepAlive, LeaseOptions};
+pub use pause::PauseOptions;
 pub use query_options::{GetOptions, ListOptions, OutcomeOptions};
 pub use queue::{CompletedAndLeased, DropOptions, Hold, WorkQueue};
 pub use rate::Rate;
@@ -113,9 +116,12 @@ pub use registry::{
     WorkersOptions, WorkersPage,
 };
 pub use schedule::{Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, SyncedSchedules};
-pub use settings::{PauseOptions, Settings, SettingsChange};
+pub use settings::{Settings, SettingsChange};
 pub use settle_options::{CompleteOptions, FailOptions, ReleaseOptions};
 // For the bindings, which gather the adds of several callers.
 #[doc(hidden)]
 pub use shared_adds::SharedAdds;
+// For what gives names by itself: workers, and programs that pause.
+#[doc(hidden)]
+pub use text::fit_text;
 pub use wanted::Wanted;

@@ -84,7 +84,8 @@ operations! {
     Cancel "cancel" Batch roles [Producer, Operator] calls ["cancel", "cancel_many"];
     Attach "attach" Batch roles [Producer, Operator] calls ["attach", "attach_many"];
     Outcomes "outcomes" Repeatable roles [Producer, Monitor, Operator] calls [];
-    AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator] calls ["outcome", "outcome_many"] rust [outcome_many_until];
+    AwaitOutcomes "await_outcomes" Repeatable roles [Producer, Operator]
+        calls ["outcome", "outcome_many", "group_outcome"] rust [outcome_many_until group_outcome_until];
     Cancellations "cancellations" Repeatable roles [Worker] calls [];
     Purge "purge" Step roles [Operator] calls ["purge"];
     LightClean "light_clean" Step roles [Cleaner] calls ["light_clean"];

@@ -87,6 +87,10 @@ pub const MAX_ADDED: usize = 999;
 pub const MAX_COPIED_RESULT: usize = 64 << 10;
 /// Longest unique key, in bytes.
 pub const MAX_UNIQUE: usize = 512;
+/// Longest name of who pauses, in bytes.
+pub const MAX_PAUSED_BY: usize = 128;
+/// Longest reason of a pause, in bytes.
+pub const MAX_PAUSE_REASON: usize = 256;
 /// Longest reason of a release, in bytes.
 pub const MAX_REASON: usize = 128;
 /// Longest progress of an item, in bytes.

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 use crate::options::{MAX_BATCH, MAX_ERROR_TEXT, MAX_ID, MAX_SEARCHED};
 use crate::{Error, Result};
 
-/// How [`WorkQueue::get_many_with`](crate::WorkQueue::get_many_with) reads items.
+/// How [`WorkQueue::get_many_with`](crate::WorkQueue::get_many_with) reads items, and
+/// [`WorkQueue::schedules_with`](crate::WorkQueue::schedules_with) schedules.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct GetOptions {

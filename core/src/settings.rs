@@ -6,8 +6,9 @@ use crate::key_rate::KeyRate;
 use crate::options::{
     DEFAULT_KEY_LIMIT, MAX_ATTEMPTS, MAX_EVENTS, MAX_KEPT, MAX_KEY_LIMIT, MAX_RATE,
     MAX_RATE_PERIOD, MAX_RETAIN, MIN_KEPT_AGE, check_duration, check_kept, check_key_limit,
-    check_pause, check_retain,
+    check_retain,
 };
+use crate::pause::{Begun, Paused};
 use crate::rate::{Rate, StoredRate};
 use crate::unix_time::from_ms;
 use crate::{Error, Result};
@@ -152,17 +153,6 @@ impl Stored {
     }
 }
 
-/// What leasing from a queue is to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pause {
-    /// It goes on.
-    End,
-    /// It stops, until it is resumed.
-    Begin,
-    /// It stops for so many ms.
-    For(u64),
-}
-
 /// A change of settings, for an engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Configure {
@@ -207,47 +197,36 @@ pub struct Settings {
     /// When leasing goes on by itself, by the server's clock. `None`: it is not paused, or until
     /// [`resume`](crate::WorkQueue::resume).
     pub paused_until: Option<SystemTime>,
+    /// When the pause has begun, by the server's clock. `None`: it is not paused.
+    pub paused_at: Option<SystemTime>,
+    /// [Who](crate::PauseOptions::by) has paused it. Empty: it is not paused, or nobody said so.
+    pub paused_by: String,
+    /// [Why](crate::PauseOptions::reason) it was paused. Empty: it is not paused, or nobody said so.
+    pub pause_reason: String,
     /// When the rate allows the next lease, by the server's clock. `None`: it allows one now, or there is no rate.
     pub rate_limited_until: Option<SystemTime>,
-}
-
-/// What a queue is paused until, as an engine knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Paused {
-    No,
-    UntilResumed,
-    /// Until this time, in ms since 1970, which has not passed.
-    Until(u64),
-}
-
-impl Paused {
-    /// By the time that is stored: 1 until it is resumed, 0 or a time that has passed if it is not paused.
-    pub(crate) fn at(stored: i64, now: u64) -> Paused {
-        match u64::try_from(stored) {
-            Ok(1) => Paused::UntilResumed,
-            Ok(until) if until > now => Paused::Until(until),
-            _ => Paused::No,
-        }
-    }
 }
 
 /// Those of a queue that was never configured.
 impl Default for Settings {
     fn default() -> Self {
-        Settings::new(Stored::default(), 0, Paused::No, None)
+        Settings::new(Stored::default(), 0, Paused::No, "", None)
     }
 }
 
 impl Settings {
-    /// `opens`: when the rate allows the next lease, in ms since 1970, if it allows none now.
+    /// `note`: what is stored of the pause. `opens`: when the rate allows the next lease, in ms since 1970, if it allows
+    /// none now.
     pub(crate) fn new(
         stored: Stored,
         revision: u64,
         paused: Paused,
+        note: &str,
         opens: Option<u64>,
     ) -> Settings {
         let some = |setting| Some(stored.get(setting)).filter(|value| *value > 0);
         let time = |setting| some(setting).map(Duration::from_millis);
+        let begun = if paused == Paused::No { Begun::default() } else { Begun::read(note) };
         Settings {
             max_attempts: some(Setting::MaxAttempts).map(|most| most as u32),
             retain: Duration::from_millis(stored.get(Setting::Retain)),
@@ -265,6 +244,9 @@ impl Settings {
                 Paused::Until(ms) => Some(from_ms(ms)),
                 Paused::No | Paused::UntilResumed => None,
             },
+            paused_at: begun.at,
+            paused_by: begun.by,
+            pause_reason: begun.reason,
             rate_limited_until: opens.map(from_ms),
         }
     }
@@ -428,32 +410,4 @@ fn check_events(most: u64) -> Result<u64> {
         return Ok(most);
     }
     Err(Error::invalid(format_args!("events of {most} is not between 1 and {MAX_EVENTS}")))
-}
-
-/// How [`WorkQueue::pause_with`](crate::WorkQueue::pause_with) pauses.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct PauseOptions {
-    /// For how long, 1 ms to 366 days. Default: until [`resume`](crate::WorkQueue::resume).
-    pub duration: Option<Duration>,
-}
-
-impl PauseOptions {
-    /// The defaults.
-    pub fn new() -> Self {
-        PauseOptions::default()
-    }
-
-    /// Leasing goes on by itself after this time, 1 ms to 366 days.
-    pub fn duration(mut self, duration: Duration) -> Self {
-        self.duration = Some(duration);
-        self
-    }
-
-    pub(crate) fn validate(&self) -> Result<Pause> {
-        Ok(match self.duration {
-            Some(duration) => Pause::For(check_pause(duration)?),
-            None => Pause::Begin,
-        })
-    }
 }

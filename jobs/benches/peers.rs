@@ -1,5 +1,6 @@
-//! Workers beside their peers, on the same server and by turns: target 14. Figures are jobs a second, from the start of
-//! the first handler to the end of the last one; handlers do nothing.
+//! Workers beside their peers, on the same server and by turns: target 14. Figures are jobs a second, from the first
+//! handler to the last one; handlers do nothing but note that, except in children, for which the worker tells of their
+//! starts and ends.
 //!
 //! | leaseq | peer | target |
 //! |---|---|---|
@@ -15,7 +16,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use leaseq::Client;
@@ -36,10 +38,31 @@ impl Job for Nothing {
 /// What is measured: a worker, how many jobs it gets, and a peer.
 struct Pair {
     name: &'static str,
-    worker: fn(&Client) -> Worker,
+    worker: fn(&Client, Arc<Times>) -> Worker,
     count: usize,
     peer: Peer,
     target: f64,
+}
+
+/// When the first handler started, and when the last one ended.
+#[derive(Default)]
+struct Times {
+    first: OnceLock<Instant>,
+    last: OnceLock<Instant>,
+    ended: AtomicUsize,
+    count: usize,
+}
+
+impl Times {
+    fn starts(&self) {
+        self.first.get_or_init(Instant::now);
+    }
+
+    fn ends(&self) {
+        if self.ended.fetch_add(1, Ordering::Relaxed) + 1 == self.count {
+            self.last.get_or_init(Instant::now);
+        }
+    }
 }
 
 /// A program that prints JSON with its rate.
@@ -64,11 +87,23 @@ fn children() -> Children {
     Children::new("python3").arg(concat!(env!("CARGO_MANIFEST_DIR"), "/benches/child.py"))
 }
 
+fn in_children(client: &Client, times: Arc<Times>, children: Children) -> Worker {
+    Worker::new(client).slots(2).children(children).on_event(move |event| match event {
+        Event::Started(_) => times.starts(),
+        Event::Ended(..) => times.ends(),
+        _ => {}
+    })
+}
+
 const PAIRS: [Pair; 3] = [
     Pair {
         name: "Rust, 100 slots",
-        worker: |client| {
-            let nothing = |_: Nothing, _: Context| async move { Ok(()) };
+        worker: |client, times| {
+            let nothing = move |_: Nothing, _: Context| {
+                times.starts();
+                times.ends();
+                async { Ok(()) }
+            };
             Worker::new(client).slots(100).handle(nothing)
         },
         count: 100_000,
@@ -81,7 +116,7 @@ const PAIRS: [Pair; 3] = [
     },
     Pair {
         name: "2 reused children",
-        worker: |client| Worker::new(client).slots(2).prefetch(PREFETCH).children(children()),
+        worker: |client, times| in_children(client, times, children()).prefetch(PREFETCH),
         count: 20_000,
         peer: Peer {
             name: "celery prefork",
@@ -92,7 +127,7 @@ const PAIRS: [Pair; 3] = [
     },
     Pair {
         name: "2 forking children",
-        worker: |client| Worker::new(client).slots(2).children(children().arg("--fork")),
+        worker: |client, times| in_children(client, times, children().arg("--fork")),
         count: 2_000,
         peer: Peer {
             name: "rq default",
@@ -152,24 +187,12 @@ async fn measure(server: &RedisServer, pair: &Pair, count: usize) -> f64 {
     let client = Client::connect(&server.url()).await.unwrap();
     let jobs = (0..count).map(|_| NewJob::new(Nothing { text: "x".repeat(52) }));
     Producer::new(&client).enqueue_many(jobs).await.unwrap();
-    let times = Arc::new(Mutex::new((None, Instant::now(), 0)));
-    let seen = times.clone();
-    let worker = (pair.worker)(&client).on_event(move |event| {
-        let mut times = seen.lock().unwrap();
-        match event {
-            Event::Started(_) => _ = times.0.get_or_insert_with(Instant::now),
-            Event::Ended(..) => (times.1, times.2) = (Instant::now(), times.2 + 1),
-            _ => {}
-        }
-    });
-    worker.run_until_idle().await.unwrap();
-    let (first, last, ended) = *times.lock().unwrap();
-    assert_eq!(
-        (ended, client.queue(Nothing::QUEUE).unwrap().queue_len().await.unwrap()),
-        (count, 0)
-    );
+    let times = Arc::new(Times { count, ..Times::default() });
+    (pair.worker)(&client, times.clone()).run_until_idle().await.unwrap();
+    assert_eq!(times.ended.load(Ordering::Relaxed), count);
+    assert_eq!(client.queue(Nothing::QUEUE).unwrap().queue_len().await.unwrap(), 0);
     client.close().await;
-    count as f64 / (last - first.unwrap()).as_secs_f64()
+    count as f64 / (*times.last.get().unwrap() - *times.first.get().unwrap()).as_secs_f64()
 }
 
 impl Peer {

@@ -155,13 +155,15 @@ fn the_examples_work_together() {
     assert_eq!(printed, "failed expired \"no ink\" 2\nnone\nINVALID dead\n");
     let printed = succeed(&mut program("tests/programs/keys.cpp"));
     assert_eq!(printed, "a a b none 212 101 1\n");
+    let printed = succeed(&mut program("tests/programs/schedules.cpp"));
+    assert_eq!(printed, SCHEDULES);
     let printed = succeed(&mut program("tests/programs/jobs.cpp"));
     assert!(printed.ends_with(" checks\n"), "{printed}");
     let printed = succeed(&mut program("tests/programs/results.cpp"));
     let kept = "c completed \"1\"\nd completed \"nothing\"\ne completed \"\"\n";
     assert_eq!(
         printed,
-        format!("101\n1\nb completed \"fine\"\n{kept}1\nf none \"nothing\"\nfine 1\n0\n")
+        format!("101\n1\nb completed \"fine\"\n{kept}1\nf none \"nothing\"\nfine 1\n0\n0111\n")
     );
 }
 
@@ -226,3 +228,35 @@ fn the_benchmark_works() {
     assert_eq!(figures.matches("\"target\": \"5\"").count(), 16, "{figures}");
     assert_eq!(figures.matches("\"target\": \"13\"").count(), 5, "{figures}");
 }
+
+/// What `schedules.cpp` prints.
+const SCHEDULES: &str = r#"111
+report 0 9 * * mon-fri Europe/Berlin "yesterday" 3 5 7 8 3 9 11 customer 10 owner "app" 2 missed 5 010100
+""
+hourly report 000
+2
+11110000
+3 hourly@
+1ada sends twice
+100
+1800259200000 1800345600000 10
+1 the interval of a schedule of 99 ms is not between 100 ms and 366 days
+1 the name of a schedule "" has 0 bytes, not between 1 and 128
+1 the name of a schedule has a NUL
+1 the cron expression "* * *" has 3 fields, not 5 or 6
+1 there is no time zone "Nowhere"
+1 the zone has a NUL
+1 the cron expression has a NUL
+1 the owner has a NUL
+1 the grace of -1 ms is negative
+1 schedule "s": 1001 missed ticks are not between 1 and 1000
+1 priority 10 is not between 0 and 9
+1 the owner "" has 0 bytes, not between 1 and 128
+1 two schedules are named "hourly"
+1 the name of a schedule has a NUL
+1 who pauses has a NUL
+1 the reason of a pause has 257 bytes, which is over the limit of 256
+1 1001 times are more than 1000
+1 the time of -5 ms is before 1970
+0
+"#;

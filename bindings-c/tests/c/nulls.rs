@@ -81,7 +81,8 @@ fn may_be_null(function: &Function, parameter: &str) -> bool {
         | "attached" | "sealed" | "dropped" | "configured" | "done" | "synced" | "paused"
         | "resumed" | "settled" | "ended" | "context" => true,
         "len" => function.name == "leaseq_task_meta",
-        "url" => true,
+        "url" | "by" => true,
+        "reason" => function.name.contains("_pause"),
         "cursor" | "after" => true,
         _ => false,
     }
@@ -110,6 +111,7 @@ fn program() -> String {
         "attachment",
         "follow_up",
         "place_state",
+        "group_end",
         "group_info",
         "key_limit",
         "key_info",
@@ -141,6 +143,7 @@ fn program() -> String {
     leaseq_item_info *any_item_info = NULL; leaseq_error *any_error = NULL;
     leaseq_status a_leaseq_status = LEASEQ_OK; leaseq_status *any_status = &a_leaseq_status;
     leaseq_state a_leaseq_state; leaseq_state *any_state = &a_leaseq_state;
+    leaseq_group_end a_group_end; leaseq_group_end *any_group_end = &a_group_end; (void)any_group_end;
     bool a_bool; uint64_t a_uint64_t; int64_t a_int64_t; int32_t a_int32_t; size_t a_size_t;
     leaseq_item item = {.data = \"x\", .data_len = 1};
     leaseq_bytes bytes = {.data = \"x\", .len = 1};

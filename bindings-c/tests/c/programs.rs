@@ -77,6 +77,8 @@ mod plain {
         hostile_in_a_file "hostile" File;
         hostile_on_redis "hostile" Redis;
         cancelled_in_a_file "cancelled" File;
+        chains_in_memory "chains" Memory;
+        chains_on_redis "chains" Redis;
         children_in_memory "children" Memory;
         children_in_a_file "children" File;
         children_on_redis "children" Redis;
@@ -124,6 +126,7 @@ mod address_sanitizer {
         operations_on_redis "operations" Redis;
         hostile_in_memory "hostile" Memory;
         hostile_on_redis "hostile" Redis;
+        chains_in_memory "chains" Memory;
         children_in_memory "children" Memory;
         follow_ups_in_memory "follow_ups" Memory;
         groups_in_memory "groups" Memory;

@@ -36,7 +36,7 @@ int main(void) {
     leaseq_lease_free(&lease);
 
     /* Freed handles are NULL, so their use is detected. */
-    FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, NULL, NULL, &error));
     FAILS(LEASEQ_INVALID, leaseq_client_close(client, &error));
     CHECK(leaseq_lease_data(lease) == NULL);
 

@@ -64,7 +64,7 @@ int main(void) {
         leaseq_lease_free(&lease);
         leaseq_waiter_free(&waiter);
         if (memory) {
-            FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, &error));
+            FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, NULL, NULL, &error));
             leaseq_queue_free(&queue);
             OK(leaseq_client_close(client, &error));
             leaseq_client_free(&client);

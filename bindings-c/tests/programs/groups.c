@@ -112,6 +112,42 @@ static void jobs(leaseq_queue *queue) {
     leaseq_group_free(&group);
 }
 
+static void waits(leaseq_queue *queue) {
+    leaseq_group *group = NULL;
+    leaseq_group_info info;
+    leaseq_group_end end = LEASEQ_GROUP_GONE;
+    OK(leaseq_queue_create_group(queue, TEXT("w"), NULL, 0, &group, &error));
+    OK(leaseq_queue_group_outcome(queue, TEXT("w"), 1, false, &end, &info, sizeof info, &error));
+    CHECK(end == LEASEQ_GROUP_OPEN && info.places == 0);
+    OK(leaseq_queue_group_outcome(queue, TEXT("none"), LEASEQ_WAIT_FOREVER, false, &end, &info,
+                                  sizeof info, &error));
+    CHECK(end == LEASEQ_GROUP_GONE && info.changed_at_ms == 0);
+    OK(leaseq_queue_group_outcome(queue, TEXT("none"), 0, true, &end, &info, sizeof info, &error));
+    CHECK(end == LEASEQ_GROUP_OPEN);
+    for (uint32_t place = 0; place < 2; place++) {
+        leaseq_item_options *options = member(group, place);
+        OK(leaseq_queue_add_item(queue, "x", 1, options, NULL, &error));
+        leaseq_item_options_free(&options);
+    }
+    OK(leaseq_queue_seal_group(queue, group, 2, NULL, &error));
+    for (int n = 0; n < 2; n++) {
+        leaseq_lease *lease = leased(queue, 60000);
+        OK(leaseq_queue_complete(queue, lease, NULL, &error));
+        leaseq_lease_free(&lease);
+    }
+    OK(leaseq_queue_group_outcome(queue, TEXT("w"), LEASEQ_WAIT_FOREVER, false, &end, &info,
+                                  sizeof info, &error));
+    CHECK(end == LEASEQ_GROUP_COMPLETED && info.places == 2 && info.completed == 2);
+    CHECK(info.has_ended == 1 && info.changed_at_ms > 0);
+    FAILS(LEASEQ_INVALID,
+          leaseq_queue_group_outcome(queue, "", 0, 0, false, &end, &info, sizeof info, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_group_outcome(queue, TEXT("w"), -2, false, &end, &info,
+                                                     sizeof info, &error));
+    FAILS(LEASEQ_INVALID,
+          leaseq_queue_group_outcome(queue, TEXT("w"), 0, false, &end, &info, 0, &error));
+    leaseq_group_free(&group);
+}
+
 static void mistakes(leaseq_queue *queue, leaseq_queue *other) {
     leaseq_item item = {.data = "x", .data_len = 1};
     leaseq_follow_up wrong = {.item = &item, .on = 4};
@@ -143,6 +179,7 @@ int main(void) {
     names(queue);
     ends(queue, other);
     jobs(queue);
+    waits(queue);
     mistakes(queue, other);
     leaseq_queue_free(&other);
     end(queue, client);

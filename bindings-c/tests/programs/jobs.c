@@ -55,6 +55,46 @@ static leaseq_end_kind end_of(leaseq_queue *queue, const char *id) {
     return kind;
 }
 
+/* The last call has failed, with this message. */
+static void says(const char *message) {
+    CHECK(error != NULL);
+    if (strcmp(leaseq_error_message(error), message) != 0) {
+        fprintf(stderr, "it says: %s\n", leaseq_error_message(error));
+        CHECK(false);
+    }
+    leaseq_error_free(&error);
+}
+
+/* What is wrong with the call of a handler names its job. */
+static void messages(leaseq_client *client) {
+    leaseq_queue *queue = queue_of(client, "messages");
+    enqueue(queue, "a", "{}");
+    leaseq_worker_options *options = options_for("messages");
+    leaseq_worker_options_set_job_timeout_ms(options, "greet", -1, &error);
+    says("job greet: a timeout of -1 ms is negative");
+    leaseq_worker_options_set_job_retry(options, "other", 1, 0, 0, &error);
+    says("job other was not added to the options");
+    leaseq_worker *worker = started(client, &options);
+    leaseq_task *task = next(worker);
+    leaseq_task_more_time(task, -1, &error);
+    says("queue messages, job greet, item \"a\": a time of -1 ms is negative");
+    leaseq_task_progress(task, "", 1025, &error);
+    says("queue messages, job greet, item \"a\": progress of 1025 bytes is over the limit of 1024");
+    leaseq_task_fail(task, "E", NULL, LEASEQ_POLICY_RETRY, 0, NULL, &error);
+    says("queue messages, job greet, item \"a\": message is NULL");
+    leaseq_task_snooze(task, -1, NULL, &error);
+    says("queue messages, job greet, item \"a\": a delay of -1 ms is negative");
+    OK(leaseq_task_complete(task, NULL, 0, NULL, &error));
+    leaseq_task_complete(task, NULL, 0, NULL, &error);
+    says("queue messages, job greet, item \"a\": the task was finished before");
+    leaseq_task_free(&task);
+    leaseq_worker_free(&worker);
+    leaseq_queue_enqueue(queue, "greet", TEXT("{"), NULL, NULL, &error);
+    CHECK(strncmp(leaseq_error_message(error), "job greet: the arguments are no JSON: ", 38) == 0);
+    leaseq_error_free(&error);
+    leaseq_queue_free(&queue);
+}
+
 static void every_end(leaseq_client *client) {
     leaseq_queue *queue = queue_of(client, "ends");
     enqueue(queue, "a", "{\"to\":\"ann\"}");
@@ -304,6 +344,7 @@ static void wrong_use(leaseq_client *client) {
 
 int main(void) {
     leaseq_client *client = connected();
+    messages(client);
     every_end(client);
     a_pool(client);
     a_pool_with_all_slots(client);

@@ -201,7 +201,7 @@ static void operators(leaseq_client *client, leaseq_queue *queue) {
     leaseq_item_info_free(&info);
     CHECK(info == NULL);
 
-    OK(leaseq_queue_pause(queue, &error));
+    OK(leaseq_queue_pause(queue, NULL, NULL, &error));
     CHECK(counts_of(queue).paused == 1);
     leaseq_lease *lease = NULL;
     OK(leaseq_queue_lease(queue, 30000, 0, &lease, &error));

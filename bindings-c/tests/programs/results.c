@@ -144,6 +144,21 @@ static void keys(leaseq_queue *queue) {
     OK(leaseq_queue_remove(queue, "c", 1, NULL, &error));
     CHECK(!added(queue, "4", keyed("d", "key", true)));
 
+    leaseq_lease *lease = NULL;
+    CHECK(added(queue, "5", item_options("e")));
+    OK(leaseq_queue_lease(queue, HOUR, 0, &lease, &error));
+    options = item_options("e");
+    OK(leaseq_item_options_set_successor(options, true, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_add_item(queue, "6", 1, options, NULL, &error));
+    OK(leaseq_item_options_set_replace(options, true, &error));
+    CHECK(added(queue, "6", options) && counts_of(queue).ready == 0);
+    OK(leaseq_queue_complete(queue, lease, NULL, &error));
+    leaseq_lease_free(&lease);
+    info = info_of(queue, "e");
+    CHECK(is(leaseq_item_info_data(info), leaseq_item_info_data_len(info), "6"));
+    leaseq_item_info_free(&info);
+    OK(leaseq_queue_remove(queue, "e", 1, NULL, &error));
+
     options = item_options("wrong");
     char key[LEASEQ_MAX_UNIQUE + 1] = {0};
     OK(leaseq_item_options_set_unique(options, key, LEASEQ_MAX_UNIQUE, &error));

@@ -57,5 +57,28 @@ int main() {
     const auto ends = queue.outcome_many({"b", "f"}, leaseq::milliseconds(1000));
     std::cout << *ends[0]->result() << ' ' << (ends[1]->kind() == LEASEQ_OUTCOME_GONE) << '\n';
     std::cout << queue.outcome("g", leaseq::milliseconds(0), true).has_value() << '\n';
+
+    leaseq_group *group = nullptr;
+    leaseq::check([&](leaseq_error **error) {
+        return leaseq_queue_create_group(queue.get(), "group", 5, nullptr, 0, &group, error);
+    });
+    std::cout << queue.group_outcome("group", leaseq::milliseconds(1)).has_value();
+    leaseq_item_options *member = nullptr;
+    leaseq::check([&](leaseq_error **error) { return leaseq_item_options_new(&member, error); });
+    leaseq::check([&](leaseq_error **error) {
+        return leaseq_item_options_set_group(member, group, 0, error);
+    });
+    leaseq::check([&](leaseq_error **error) {
+        return leaseq_queue_add_item(queue.get(), "x", 1, member, nullptr, error);
+    });
+    leaseq_item_options_free(&member);
+    leaseq::check([&](leaseq_error **error) {
+        return leaseq_queue_seal_group(queue.get(), group, 1, nullptr, error);
+    });
+    leaseq_group_free(&group);
+    queue.complete(*queue.lease());
+    const auto ended = queue.group_outcome("group");
+    std::cout << ended->completed() << ended->info.completed;
+    std::cout << (queue.group_outcome("none")->end == LEASEQ_GROUP_GONE) << '\n';
     return 0;
 }

@@ -117,6 +117,7 @@ static void make(void) {
         CALL(leaseq_item_options_set_unique(*item, PERHAPS(bytes), below(3), &error));
         CALL(leaseq_item_options_set_unique_for_ms(*item, ANY(times), &error));
         CALL(leaseq_item_options_set_replace(*item, below(2), &error));
+        CALL(leaseq_item_options_set_successor(*item, below(2), &error));
         if (below(2)) CALL(leaseq_item_options_set_expires_in_ms(*item, ANY(times), &error));
         break;
     case 5:
@@ -305,7 +306,8 @@ static void look(leaseq_queue *queue) {
         CALL(leaseq_queue_revise_many(queue, &revision, below(2), PERHAPS(done), &error));
         break;
     case 8:
-        CALL(below(3) ? leaseq_queue_resume(queue, &error) : leaseq_queue_pause(queue, &error));
+        CALL(below(3) ? leaseq_queue_resume(queue, &error)
+                      : leaseq_queue_pause(queue, NULL, NULL, &error));
         break;
     default:
         CALL(leaseq_queue_len(queue, PERHAPS(&number), &error));

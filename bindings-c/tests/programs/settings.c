@@ -32,6 +32,8 @@ static void what_is_named_changes(leaseq_queue *queue) {
     CHECK(settings.max_retained == 0 && settings.max_dead_age_ms == 0);
     CHECK(settings.max_retained_age_ms == 0 && settings.revision == 0);
     CHECK(settings.paused == 0 && settings.paused_until_ms == -1);
+    CHECK(settings.paused_at_ms == -1 && settings.paused_by[0] == 0 &&
+          settings.pause_reason[0] == 0);
 
     leaseq_settings_options *options = change();
     OK(leaseq_settings_options_set_max_attempts(options, 5, &error));
@@ -108,18 +110,60 @@ static void wrong_values_are_refused(leaseq_queue *queue) {
           leaseq_queue_configure(queue, options, &settings, sizeof settings, NULL, &error));
     leaseq_settings_options_free(&options);
     FAILS(LEASEQ_INVALID, leaseq_queue_settings(queue, &settings, 0, &error));
-    FAILS(LEASEQ_INVALID, leaseq_queue_pause_with(queue, 0, &error));
-    FAILS(LEASEQ_INVALID, leaseq_queue_pause_with(queue, -1, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause_with(queue, 0, NULL, NULL, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause_with(queue, -1, NULL, NULL, &error));
+}
+
+static void a_pause_says_who(leaseq_queue *queue) {
+    char by[130], reason[258];
+    memset(by, 'x', sizeof by);
+    memset(reason, 'y', sizeof reason);
+    by[129] = reason[257] = 0;
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, by, NULL, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause_with(queue, HOUR, NULL, reason, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, "\xff", NULL, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause(queue, "a\nb", NULL, &error));
+    CHECK(settings_of(queue).paused == 0);
+    by[128] = reason[256] = 0;
+    OK(leaseq_queue_pause(queue, by, reason, &error));
+    leaseq_settings settings = settings_of(queue);
+    CHECK(strcmp(settings.paused_by, by) == 0 && strcmp(settings.pause_reason, reason) == 0);
+    CHECK(settings.paused_at_ms > HOUR && settings.paused_until_ms == -1);
+    OK(leaseq_queue_pause_with(queue, HOUR, "ada", NULL, &error));
+    settings = settings_of(queue);
+    CHECK(strcmp(settings.paused_by, "ada") == 0 && settings.pause_reason[0] == 0);
+    OK(leaseq_queue_resume(queue, &error));
+    CHECK(settings_of(queue).paused_at_ms == -1 && settings_of(queue).paused_by[0] == 0);
+
+    leaseq_schedule_options *options = NULL;
+    OK(leaseq_schedule_options_new(&options, &error));
+    OK(leaseq_schedule_options_set_every_ms(options, HOUR, &error));
+    leaseq_schedule schedule = {"s", "x", 1, NULL, options};
+    OK(leaseq_queue_put_schedule(queue, &schedule, NULL, &error));
+    leaseq_schedule_options_free(&options);
+    bool paused = false;
+    FAILS(LEASEQ_INVALID, leaseq_queue_pause_schedule(queue, "s", "a\nb", NULL, &paused, &error));
+    OK(leaseq_queue_pause_schedule(queue, "s", "ada", "sends twice", &paused, &error));
+    CHECK(paused);
+    leaseq_schedules *all = NULL;
+    OK(leaseq_queue_schedules(queue, false, &all, &error));
+    const leaseq_schedule_info *info = leaseq_schedules_get(all, 0);
+    CHECK(strcmp(leaseq_schedule_info_paused_by(info), "ada") == 0);
+    CHECK(strcmp(leaseq_schedule_info_pause_reason(info), "sends twice") == 0);
+    CHECK(leaseq_schedule_info_paused_at_ms(info) > HOUR);
+    CHECK(leaseq_schedule_info_data_len(info) == 0);
+    leaseq_schedules_free(&all);
+    OK(leaseq_queue_remove_schedule(queue, "s", NULL, &error));
 }
 
 static void a_pause_ends(leaseq_queue *queue) {
     add(queue, "a", "x");
-    OK(leaseq_queue_pause_with(queue, HOUR, &error));
+    OK(leaseq_queue_pause_with(queue, HOUR, NULL, NULL, &error));
     leaseq_settings settings = settings_of(queue);
     CHECK(settings.paused == 1 && settings.paused_until_ms > HOUR);
-    OK(leaseq_queue_pause(queue, &error));
+    OK(leaseq_queue_pause(queue, NULL, NULL, &error));
     CHECK(settings_of(queue).paused_until_ms == -1);
-    OK(leaseq_queue_pause_with(queue, 50, &error));
+    OK(leaseq_queue_pause_with(queue, 50, NULL, NULL, &error));
     leaseq_lease *lease = leased(queue, 1000);
     leaseq_lease_free(&lease);
     OK(leaseq_queue_resume(queue, &error));
@@ -131,6 +175,7 @@ int main(void) {
     what_is_named_changes(queue);
     another_revision_is_refused(queue);
     wrong_values_are_refused(queue);
+    a_pause_says_who(queue);
     a_pause_ends(queue);
     end(queue, client);
     return done();

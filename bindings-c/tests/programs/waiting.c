@@ -174,7 +174,7 @@ static void closed(leaseq_client *client, leaseq_queue *queue) {
     CHECK(!readable(waiter, 0));
     leaseq_waiter_free(&waiter);
     OK(leaseq_client_close(client, &error));
-    FAILS(LEASEQ_CLOSED, leaseq_queue_pause(queue, &error));
+    FAILS(LEASEQ_CLOSED, leaseq_queue_pause(queue, NULL, NULL, &error));
     bool dropped = true;
     FAILS(LEASEQ_CLOSED, leaseq_queue_drop_queue(queue, false, &dropped, &error));
     CHECK(!dropped);

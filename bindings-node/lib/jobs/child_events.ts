@@ -1,8 +1,8 @@
 // What happens to jobs in child processes.
 import type { NativeWorker } from '../../native.js'
 import { call } from '../calls'
-import { invalid } from '../errors'
-import { Job, type Task } from './context'
+import { invalid, type LeaseqError } from '../errors'
+import { called, Job, type Task } from './context'
 import type { Host, JobOutcome } from './host'
 import type { WorkerEvent } from './options'
 
@@ -18,13 +18,17 @@ interface Told {
 /** The job runs in another process, which can ask for more. */
 const elsewhere: Host = {
   remaining: () => 0,
-  moreTime: () => {
-    throw invalid('the job runs in a child process')
+  moreTime: (task) => {
+    throw isElsewhere(task)
   },
-  progress: async () => {
-    throw invalid('the job runs in a child process')
+  progress: async (task) => {
+    throw isElsewhere(task)
   },
   finish: () => undefined,
+}
+
+function isElsewhere(task: Task): LeaseqError {
+  return invalid(`${called(task)}: the job runs in a child process`)
 }
 
 /** Calls the function with what happens, until the worker has ended. */

@@ -1,12 +1,11 @@
 // A job of the worker that has started this process.
 import { invalid } from '../errors'
 import { MAX_FRAME, type Message, type Sender } from './child_connection'
-import type { Task } from './context'
+import { called, type Task } from './context'
 import type { CancelReason } from './decisions'
-import type { Host } from './host'
+import { hasEnded, type Host } from './host'
 import type { End } from './report'
 
-const MAX_TIME = 30 * 86_400_000
 /** What is around a result in its frame. */
 const AROUND = 1024
 
@@ -70,20 +69,19 @@ export class ChildHost implements Host {
     return this.#job === job ? Math.max(this.#deadline - performance.now(), 0) : 0
   }
 
-  moreTime(job: number, ms: number): void {
-    this.#check(job)
-    if (!(ms >= 0 && ms <= MAX_TIME)) {
-      throw invalid(`${ms} ms more are not between 0 and ${MAX_TIME}`)
+  moreTime(task: Task, ms: number): void {
+    this.#check(task)
+    if (this.#reason !== undefined) {
+      throw invalid(`${called(task)}: the job was cancelled: ${this.#reason}`)
     }
-    if (this.#reason !== undefined) throw invalid(`the job was cancelled: ${this.#reason}`)
     this.#deadline = performance.now() + ms
-    this.#connection.send({ type: 'more_time', task: job, ms: Math.ceil(ms) })
+    this.#connection.send({ type: 'more_time', task: task.number, ms: Math.ceil(ms) })
   }
 
-  async progress(job: number, progress: string | Uint8Array): Promise<void> {
-    this.#check(job)
+  async progress(task: Task, progress: string | Uint8Array): Promise<void> {
+    this.#check(task)
     const text = typeof progress === 'string' ? progress : Buffer.from(progress).toString()
-    this.#connection.send({ type: 'progress', task: job, progress: text })
+    this.#connection.send({ type: 'progress', task: task.number, progress: text })
   }
 
   finish(job: number, end: End): undefined {
@@ -126,7 +124,7 @@ export class ChildHost implements Host {
     return undefined
   }
 
-  #check(job: number): void {
-    if (this.#job !== job) throw invalid('the job has ended')
+  #check(task: Task): void {
+    if (this.#job !== task.number) throw hasEnded(task)
   }
 }

@@ -11,7 +11,8 @@ import { Runner } from './runner'
 
 function whole(name: string, value: unknown): number {
   const ms = Math.ceil(number(name, value))
-  if (!Number.isSafeInteger(ms) || ms < 0) throw invalid(`${name} ${String(value)} is no time`)
+  if (!Number.isSafeInteger(ms) || ms < 0)
+    throw invalid(`${name} of ${String(value)} ms: not a length of time`)
   return ms
 }
 
@@ -22,7 +23,7 @@ export function declare({ jobs, handlers }: Loaded): Record<string, object> {
     const about: Record<string, unknown> = { queue: jobs.queueOf(name) }
     if (timeoutMs !== undefined) about['timeout_ms'] = whole(`job ${name}: timeoutMs`, timeoutMs)
     if (retry !== undefined) {
-      const { attempts, baseMs, capMs, on, never } = nativeRetry(retry)
+      const { attempts, baseMs, capMs, on, never } = nativeRetry(name, retry)
       if (!Number.isInteger(attempts)) throw invalid(`job ${name}: ${attempts} attempts`)
       about['retry'] = {
         max: attempts,

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
 import type { NativeWorker, NativeWorkerOptions } from '../../native.js'
-import { known, optionalNumber } from '../check'
+import { called, known, optionalNumber } from '../check'
 import type { Client } from '../client'
 import { invalid } from '../errors'
 import { listen } from './child_events'
@@ -33,7 +33,7 @@ export class ChildWorker extends Lifecycle {
   /** @internal */
   constructor(client: Client, module: string | URL, options: ChildWorkerOptions) {
     super(client, readOptions(urlOf(module), options), graceOf(options))
-    this.#onEvent = options.onEvent
+    this.#onEvent = options.onEvent && called('onEvent', options.onEvent)
   }
 
   /** @internal */

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // The command `leaseq-jobs`: a worker for the handlers of a module.
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -87,7 +88,8 @@ function parse() {
     }
     return { values, file: file ?? '' }
   } catch (error) {
-    throw new UsageError(message(error))
+    // Node.js says how to write it, on further lines.
+    throw new UsageError(message(error).split('\n', 1)[0])
   }
 }
 
@@ -172,7 +174,9 @@ async function main(): Promise<void> {
   if (values.help === true) return console.log(USAGE)
   if (values.watch === true) return watchFiles()
   const made = await make(values, file)
-  await made(await connect(values.url)).runProcess()
+  const worker = made(await connect(values.url))
+  worker.reportFailure = reportFailure
+  await worker.runProcess()
 }
 
 const NOT_OF_THREADS = ['concurrency', 'processes', 'isolation', 'max-memory-per-child'] as const
@@ -211,12 +215,22 @@ async function loadFile(file: string): Promise<Loaded> {
   try {
     return await load(pathToFileURL(resolve(file)).href, file)
   } catch (error) {
+    if (!existsSync(file)) throw new UsageError(`there is no file ${file}`)
     throw error instanceof LeaseqError ? new UsageError(error.message) : error
   }
 }
 
-main().catch((error: unknown) => {
+/** What is wrong with the options, with what they name, or with the server needs no trace. Returns the exit status. */
+function reportFailure(error: unknown): number {
   const isUsage = error instanceof UsageError
-  console.error(isUsage ? `leaseq-jobs: ${printable(error.message)}; see --help` : error)
-  process.exit(isUsage ? 2 : 1)
-})
+  const isInvalid = error instanceof LeaseqError && error.code === 'INVALID'
+  if (isUsage || error instanceof LeaseqError) {
+    const help = isUsage || isInvalid ? '; see --help' : ''
+    console.error(`leaseq-jobs: ${printable(error.message)}${help}`)
+  } else {
+    console.error(error)
+  }
+  return isUsage || isInvalid ? 2 : 1
+}
+
+main().catch((error: unknown) => process.exit(reportFailure(error)))

@@ -8,6 +8,7 @@ import { Bury, type CancelReason, JobCancelledError } from './decisions'
 import type { Host } from './host'
 
 const MAX_PROGRESS = 1024
+const MAX_TIME = 30 * 86_400_000
 
 /** A job as it arrives. @internal */
 export interface Task {
@@ -22,6 +23,11 @@ export interface Task {
   readonly meta: Record<string, string>
   /** The job whose end has added this one, with its result as JSON. */
   readonly previous: { readonly id: string; readonly result: string | null } | null
+}
+
+/** A job in messages. @internal */
+export function called({ queue, name, id }: Pick<Task, 'queue' | 'name' | 'id'>): string {
+  return `queue ${queue}, job ${name}, item ${JSON.stringify(id)}`
 }
 
 /** The job that a handler runs. Its parts may be taken apart: `async ({ args, signal }) => …`. */
@@ -85,7 +91,8 @@ export class Job<Args = unknown> {
     try {
       return JSON.parse(result) as unknown
     } catch (error) {
-      throw new Bury(`the result of the previous job: ${message(error)}`)
+      const { id } = this.#task.previous!
+      throw new Bury(`the result of the previous job ${JSON.stringify(id)}: ${message(error)}`)
     }
   }
 
@@ -131,12 +138,13 @@ export class Job<Args = unknown> {
    */
   get progress(): (progress: Data) => Promise<void> {
     return (progress) => {
-      const data = bytes('progress', progress)
+      const job = called(this.#task)
+      const data = bytes(`${job}: progress`, progress)
       const size = Buffer.byteLength(data)
       if (size > MAX_PROGRESS) {
-        throw invalid(`progress of ${size} bytes is over the limit of ${MAX_PROGRESS}`)
+        throw invalid(`${job}: progress of ${size} bytes is over the limit of ${MAX_PROGRESS}`)
       }
-      const stored = this.#host.progress(this.#task.number, data)
+      const stored = this.#host.progress(this.#task, data)
       // A handler that does not wait for it does not care.
       stored.catch(() => undefined)
       return stored
@@ -148,7 +156,13 @@ export class Job<Args = unknown> {
    * for more, and when the signal has aborted.
    */
   get moreTime(): (ms: number) => void {
-    return (ms) => this.#host.moreTime(this.#task.number, number('a time', ms))
+    return (ms) => {
+      const job = called(this.#task)
+      if (!(number(`${job}: a time`, ms) >= 0 && ms <= MAX_TIME)) {
+        throw invalid(`${job}: ${ms} ms more are not between 0 and ${MAX_TIME}`)
+      }
+      this.#host.moreTime(this.#task, ms)
+    }
   }
 
   /** @internal */
@@ -158,9 +172,8 @@ export class Job<Args = unknown> {
   }
 
   #cancelled(): JobCancelledError {
-    const { name, id } = this.#task
     const reason = this.#reason
-    return new JobCancelledError(`job ${name}, item ${JSON.stringify(id)}: ${reason}`, reason)
+    return new JobCancelledError(`${called(this.#task)}: ${reason}`, reason)
   }
 }
 

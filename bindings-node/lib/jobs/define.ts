@@ -1,13 +1,13 @@
 // Names and types of jobs, and adding them.
 import type { Client } from '../client'
-import { known, text } from '../check'
+import { known, optionalNumber, quote, storedText, text } from '../check'
 import { invalid } from '../errors'
 import type { CallOptions, Item, ItemOptions } from '../types'
 import { writeJson } from './json'
 import { JobRef } from './ref'
 import { addGroup, type EnqueuedGroup, GROUP } from './job_group'
 import { chainsOf, ENQUEUE, type FollowUpJob, Prepared } from './prepared'
-import type { Retry } from './retry'
+import { nativeRetry, type Retry } from './retry'
 import type { Handlers } from './worker'
 import { type AnySchema, type InputOf, mismatch, type OutputOf, validate } from './schema'
 
@@ -123,6 +123,25 @@ export function job(given: Given = {}): AnyJobType {
   return { options, args, result }
 }
 
+const MAX_TIMEOUT_MS = 30 * 86_400_000
+
+/** Refuses what would only be noticed by the worker. */
+function checkType(name: string, { options }: AnyJobType): void {
+  const size = Buffer.byteLength(storedText('the name of a job', name))
+  if (size < 1 || size > 128) {
+    throw invalid(`the name of a job, ${quote(name)}, has ${size} bytes, not between 1 and 128`)
+  }
+  const { timeoutMs, retry } = options
+  const time = optionalNumber(`job ${name}: timeoutMs`, timeoutMs) ?? 1
+  if (!(time >= 1 && time <= MAX_TIMEOUT_MS)) {
+    throw invalid(`job ${name}: timeoutMs of ${time} ms is not between 1 ms and 30 days`)
+  }
+  const attempts = retry === undefined ? 1 : nativeRetry(name, retry).attempts
+  if (!(Number.isInteger(attempts) && attempts >= 1 && attempts <= 65_535)) {
+    throw invalid(`job ${name}: ${attempts} attempts are not between 1 and 65535`)
+  }
+}
+
 /** A job to add, for middleware. */
 export interface NewJob {
   readonly name: string
@@ -160,6 +179,7 @@ export class Jobs<T extends JobTable> {
 
   /** @internal */
   constructor(types: T, options: JobsOptions) {
+    for (const [name, type] of Object.entries(types)) checkType(name, type)
     this.types = types
     this.#queue = options.queue ?? 'default'
     this.#middleware = options.middleware ?? []

@@ -1,22 +1,28 @@
 // What runs the jobs of a worker: this process, or a child process of another one.
 import type { NativeWorker } from '../../native.js'
 import { call } from '../calls'
-import { LeaseqError, makeError } from '../errors'
+import { invalid, LeaseqError, makeError } from '../errors'
+import { called, type Task } from './context'
 import type { End } from './report'
 
 /** What has become of a job; `lost`: another worker has it, or it has ended otherwise. */
 export type JobOutcome =
   'completed' | 'retried' | 'dead' | 'released' | 'cancelled' | 'lost' | 'uncertain'
 
-/** What handlers do with the job of this number. @internal */
+/** What handlers do with their jobs, some of which have only a number here. @internal */
 export interface Host {
   /** Milliseconds until the timeout; 0 once it is over. */
   remaining(job: number): number
   /** Throws `INVALID` if the job has ended or was cancelled. */
-  moreTime(job: number, ms: number): void
-  progress(job: number, progress: string | Uint8Array): Promise<void>
+  moreTime(task: Task, ms: number): void
+  progress(task: Task, progress: string | Uint8Array): Promise<void>
   /** Reports the end of a handler, at once. Resolves later to what has become of the job, if it is `awaited`. */
   finish(job: number, end: End, awaited: boolean): Promise<JobOutcome> | undefined
+}
+
+/** A handler has ended, and goes on. @internal */
+export function hasEnded(task: Task): LeaseqError {
+  return invalid(`${called(task)}: the job has ended`)
 }
 
 /** So many successes are reported together, so that the server works while more jobs end. */
@@ -38,19 +44,24 @@ export class NativeHost implements Host {
     return this.#native.remaining(job)
   }
 
-  moreTime(job: number, ms: number): void {
+  moreTime(task: Task, ms: number): void {
+    let runs: boolean
     try {
-      this.#native.moreTime(job, ms)
+      runs = this.#native.moreTime(task.number, ms)
     } catch (error) {
       if (error instanceof LeaseqError) throw error
       const { code, message } = error as { code: string; message: string }
       throw makeError(code, message)
     }
+    if (!runs) throw hasEnded(task)
   }
 
-  progress(job: number, progress: string | Uint8Array): Promise<void> {
-    return call<void, NativeWorker>(this.#native, {}, (native) => (slot) => {
-      native.progress(slot, job, progress)
+  progress(task: Task, progress: string | Uint8Array): Promise<void> {
+    const read = (runs: boolean): void => {
+      if (!runs) throw hasEnded(task)
+    }
+    return call<void, NativeWorker>(this.#native, { read }, (native) => (slot) => {
+      native.progress(slot, task.number, progress)
     })
   }
 

@@ -1,20 +1,37 @@
 // Groups of jobs.
 import { invalid } from '../errors'
-import type { Group, PlaceState } from '../group'
+import type { Group, GroupOutcome, PlaceState } from '../group'
 import type { Queue } from '../queue'
 import type { Item } from '../types'
 import { CHAINS, type FollowUpJob, followUpItems, type Prepared } from './prepared'
-import type { JobRef } from './ref'
+import type { JobRef, WaitOptions } from './ref'
 
 export const GROUP: ReadonlySet<string> = new Set([...CHAINS, 'queue', 'signal'])
 const MAX_PLACES = 100_000
 
 /** A group of jobs that was added. */
-export interface EnqueuedGroup {
+export class EnqueuedGroup {
   /** Names the group: see `Queue.group`. */
-  group: Group
+  readonly group: Group
   /** Its members, in their order. `added` is false for those that were there. */
-  jobs: JobRef[]
+  readonly jobs: JobRef[]
+  readonly #queue: Queue
+
+  /** @internal */
+  constructor(group: Group, jobs: JobRef[], queue: Queue) {
+    this.group = group
+    this.jobs = jobs
+    this.#queue = queue
+  }
+
+  /** Waits until all members have ended, and resolves to how; `null`: they have not within `waitMs`. */
+  async wait({ waitMs, signal }: WaitOptions = {}): Promise<GroupOutcome | null> {
+    const options = { signal, ...(waitMs === undefined ? {} : { waitMs }) }
+    const outcome = await this.#queue.groupOutcome(this.group.id, options)
+    // Otherwise another one has its id by now.
+    const isOwn = !outcome?.info || outcome.info.group.generation === this.group.generation
+    return isOwn ? outcome : { kind: 'gone', info: null }
+  }
 }
 
 interface NewJobGroup {
@@ -40,7 +57,12 @@ export async function addGroup(given: NewJobGroup): Promise<EnqueuedGroup> {
   const items = members.map((job) => job.item())
   const options = { followUps: followUpItems(followUps, queue.name), signal }
   const group = await queue.createGroup(id, options)
-  const states = await placesOf(queue, group, places, signal)
+  const refused = () =>
+    invalid(`queue ${queue.name}, group ${id}: it was added with another number of jobs`)
+  const info = await queue.group(group.id, { signal })
+  if (info !== null && (info.places ?? places) !== places) throw refused()
+  // A new group has no place that is filled.
+  const states = info?.ended ? await placesOf(queue, group, places, signal) : []
   const missing = [...members.keys()].filter((place) => (states[place] ?? 'open') === 'open')
   const added = await given.add(
     missing.map((place) => members[place]!),
@@ -51,12 +73,12 @@ export async function addGroup(given: NewJobGroup): Promise<EnqueuedGroup> {
     jobs[place] = added[i]!
   })
   if (!(await queue.sealGroup(group, places, { signal }))) {
-    throw invalid(`queue ${queue.name}, group ${id}: it was added with another number of jobs`)
+    throw refused()
   }
-  return { group, jobs }
+  return new EnqueuedGroup(group, jobs, queue)
 }
 
-/** The states of its places; nothing if all are open. */
+/** The states of its places. */
 async function placesOf(
   queue: Queue,
   group: Group,
@@ -64,8 +86,7 @@ async function placesOf(
   signal: AbortSignal | undefined,
 ): Promise<PlaceState[]> {
   const states: PlaceState[] = []
-  const info = await queue.group(group.id, { signal })
-  while (info !== null && info.ended > 0 && states.length < places) {
+  while (states.length < places) {
     const more = await queue.groupPlaces(group, { first: states.length, signal })
     if (more.length === 0) break
     states.push(...more)

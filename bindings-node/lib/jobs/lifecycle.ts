@@ -99,6 +99,12 @@ export abstract class Lifecycle {
     return this.#run({}, flag('signals', signals, true), signalOf(signal))
   }
 
+  /** Tells why the worker of a process has failed, and returns the status of the process. @internal */
+  reportFailure = (error: unknown): number => {
+    console.error('the worker has failed:', error)
+    return 1
+  }
+
   /**
    * Runs as `run` does, closes the client, and ends the process with the status of the exit, whatever
    * handlers still run. An error that nobody handles, such as a rejected promise that nobody awaits, is
@@ -115,8 +121,7 @@ export abstract class Lifecycle {
       const exit = await this.#run({ ownsProcess: true }, true, undefined, failed)
       status ||= exit.status
     } catch (error) {
-      status = 1
-      console.error('the worker has failed:', error)
+      status = this.reportFailure(error)
     }
     // Leases of calls that the end has interrupted are given back.
     const closed = this.#client.close().catch(() => undefined)

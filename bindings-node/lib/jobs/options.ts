@@ -1,5 +1,5 @@
 import type { NativeQueueOptions, NativeWorkerOptions } from '../../native.js'
-import { flag, known, number, optionalNumber, text } from '../check'
+import { called, flag, known, list, number, optionalNumber, text } from '../check'
 import { invalid } from '../errors'
 import type { Job } from './context'
 import type { JobTable, Jobs } from './define'
@@ -53,7 +53,7 @@ export interface CommonOptions {
   cooldownMs?: number | undefined
   /** The least time between the starts of two jobs. */
   staggerMs?: number | undefined
-  /** The name under which the worker is listed. Default: the program and the host. */
+  /** The name under which the worker is listed: 1 to 128 bytes without control characters. Default: the program and the host. */
   name?: string | undefined
 }
 
@@ -189,7 +189,7 @@ export function readSettings(
       return {
         name,
         timeoutMs: optionalNumber(`job ${name}: timeoutMs`, timeoutMs),
-        retry: retry && nativeRetry(retry),
+        retry: retry && nativeRetry(name, retry),
       }
     }),
     slots: optionalNumber('concurrency', options.concurrency) ?? CONCURRENCY,
@@ -197,7 +197,9 @@ export function readSettings(
   return {
     native: native as unknown as NativeWorkerOptions,
     graceMs: graceOf(options),
-    middleware: options.middleware ?? [],
-    onEvent: options.onEvent,
+    middleware: list('middleware', options.middleware ?? []).map((one) =>
+      called('middleware', one),
+    ),
+    onEvent: options.onEvent && called('onEvent', options.onEvent),
   }
 }

@@ -2,14 +2,22 @@
 import { randomUUID } from 'node:crypto'
 
 import { jobData } from '../../native.js'
-import { list, optionalNumber, text } from '../check'
+import { list, optionalNumber, storedText, text } from '../check'
 import { invalid, LeaseqError, makeError } from '../errors'
 import type { FollowUp, FollowUpOn, Item } from '../types'
 import type { AnyJobType, ChainOptions, Enqueued, EnqueueOptions, JobTable, NewJob } from './define'
 import { nativeRetry } from './retry'
 
 const ITEM = ['id', 'priority', 'delayMs', 'dueAtMs', 'maxAttempts', 'retainMs', 'unique'] as const
-const REST = ['uniqueForMs', 'replace', 'key', 'expiresInMs', 'group', 'place'] as const
+const REST = [
+  'uniqueForMs',
+  'replace',
+  'successor',
+  'key',
+  'expiresInMs',
+  'group',
+  'place',
+] as const
 const ITEM_NAMES = [...ITEM, ...REST]
 /** The options of chains, and the ends that they are about. */
 const ENDS = { onSuccess: 'completed', onFailure: 'dead', onEnd: 'ended' } as const
@@ -25,6 +33,18 @@ export const ENQUEUE: ReadonlySet<string> = new Set([
 ])
 /** How many jobs lead from one to the next. */
 const MAX_LEVELS = 16
+/** A copy of texts by their names. */
+function metaOf(job: string, meta: Record<string, string> = {}): Record<string, string> {
+  if (typeof meta !== 'object' || meta === null || Array.isArray(meta)) {
+    throw invalid(`job ${job}: meta: ${String(meta)} is no object with texts`)
+  }
+  for (const [name, value] of Object.entries(meta)) {
+    storedText(`job ${job}: meta`, name)
+    storedText(`job ${job}: meta ${name}`, value)
+  }
+  return { ...meta }
+}
+
 export type FollowUpJob = readonly [on: FollowUpOn, job: Prepared]
 
 /** A job whose arguments were checked, on its way into its queue. */
@@ -41,17 +61,17 @@ export class Prepared implements NewJob {
     private readonly options: EnqueueOptions,
     private readonly followUps: readonly FollowUpJob[],
   ) {
-    this.meta = { ...options.meta }
-    this.id = options.id === undefined ? randomUUID() : text('id', options.id)
+    this.meta = metaOf(name, options.meta)
+    this.id = options.id === undefined ? randomUUID() : text(`job ${name}: id`, options.id)
   }
 
   item(): Item {
     const { name, json, meta, args, options, type } = this
     const { timeoutMs, retry } = options
     const some = Object.keys(meta).length > 0 ? meta : undefined
-    const rules = retry && nativeRetry(retry)
+    const rules = retry && nativeRetry(name, retry)
     const data = native(() =>
-      jobData(name, json, some, optionalNumber('timeoutMs', timeoutMs), rules),
+      jobData(name, json, some, optionalNumber(`job ${name}: timeoutMs`, timeoutMs), rules),
     )
     const item: Record<string, unknown> = { data }
     const { queue: _, timeoutMs: _timeout, retry: _retry, ...defaults } = type.options
@@ -115,7 +135,7 @@ export function chainsOf(
 }
 
 function following(what: string, option: string, given: readonly Following[] = []): Following[] {
-  const jobs = list(option, given)
+  const jobs = list(`${what}: ${option}`, given)
   for (const job of jobs) {
     if (!Array.isArray(job)) {
       throw invalid(`${what}: ${option} has something that is no list of a name and arguments`)
@@ -129,7 +149,7 @@ function chained(jobs: Following[]): Following[] {
   return jobs.reduceRight<Following[]>((next, job) => {
     if (next.length === 0) return [job]
     const [name, args, options = {}] = job
-    const onSuccess = [...list('onSuccess', options.onSuccess ?? []), ...next]
+    const onSuccess = [...list(`job ${name}: onSuccess`, options.onSuccess ?? []), ...next]
     return [[name, args, { ...options, onSuccess }]]
   }, [])
 }

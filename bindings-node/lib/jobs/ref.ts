@@ -9,6 +9,7 @@ import {
   JobRemovedError,
   JobTimeoutError,
 } from './decisions'
+import { called } from './context'
 import { type AnySchema, mismatch, validate } from './schema'
 
 export interface WaitOptions extends CallOptions {
@@ -56,7 +57,7 @@ export class JobRef<Value = unknown> {
    */
   async result(options: WaitOptions = {}): Promise<Value> {
     const outcome = await this.wait(options)
-    const job = `job ${this.name}, item ${JSON.stringify(this.id)}`
+    const job = called(this)
     switch (outcome?.kind) {
       case undefined:
         throw new JobTimeoutError(`${job}: not ended within ${options.waitMs} ms`)

@@ -24,27 +24,29 @@ export interface Retry {
 const RETRY = new Set(['attempts', 'baseMs', 'capMs', 'on', 'never'])
 
 /** The name of a class: the one that it sets, or that of its constructor. */
-function nameOf(one: ErrorClass): string {
-  if (typeof one !== 'function') return text('a class', one)
+function nameOf(what: string, one: ErrorClass): string {
+  if (typeof one !== 'function') return text(what, one)
   const prototype = one.prototype as { name?: unknown } | undefined
   const own =
     prototype !== undefined && Object.hasOwn(prototype, 'name') ? prototype.name : undefined
   return typeof own === 'string' ? own : one.name
 }
 
-export function nativeRetry(retry: Retry): NativeRetry {
+/** The rules of this job. */
+export function nativeRetry(job: string, retry: Retry): NativeRetry {
+  const what = `job ${job}: retry`
   const {
     attempts = 10,
     baseMs = 1000,
     capMs = 600_000,
     on = [],
     never = [],
-  } = known(retry, 'retry', RETRY)
+  } = known(retry, what, RETRY)
   return {
-    attempts: number('attempts', attempts),
-    baseMs: number('baseMs', baseMs),
-    capMs: number('capMs', capMs),
-    on: list('on', on).map(nameOf),
-    never: list('never', never).map(nameOf),
+    attempts: number(`${what}: attempts`, attempts),
+    baseMs: number(`${what}: baseMs`, baseMs),
+    capMs: number(`${what}: capMs`, capMs),
+    on: list(`${what}: on`, on).map((one) => nameOf(`${what}: on`, one)),
+    never: list(`${what}: never`, never).map((one) => nameOf(`${what}: never`, one)),
   }
 }

@@ -2,7 +2,7 @@
 import { availableParallelism } from 'node:os'
 
 import type { NativeWorker, NativeWorkerOptions } from '../../native.js'
-import { known, number, optionalNumber } from '../check'
+import { called, known, number, optionalNumber } from '../check'
 import type { Client } from '../client'
 import { invalid } from '../errors'
 import { urlOf } from './child_worker'
@@ -42,6 +42,7 @@ export class ThreadWorker extends Lifecycle {
       { ...readCommon(options), jobs: [], slots } as unknown as NativeWorkerOptions,
       graceOf(options),
     )
+    if (options.onEvent) called('onEvent', options.onEvent)
     this.#options = options
     const most = optionalNumber('maxJobsPerChild', options.maxJobsPerChild) ?? Infinity
     if (!(most >= 1)) throw invalid(`maxJobsPerChild: ${most} is not 1 or more`)
@@ -136,11 +137,11 @@ class ThreadRunner implements Runs {
       running.thread = thread
       this.#event({ kind: 'started', job: running.job })
       const asks = {
-        progress: (text: string) => void this.#host.progress(job, text).catch(() => undefined),
+        progress: (text: string) => void this.#host.progress(task, text).catch(() => undefined),
         moreTime: (ms: number) => {
           // Too late, or for too long: the handler goes on with the time that it has.
           try {
-            this.#host.moreTime(job, ms)
+            this.#host.moreTime(task, ms)
           } catch {}
         },
       }

@@ -87,12 +87,13 @@ impl NativeChildren {
     }
 }
 
-pub(super) fn retry(given: NativeRetry) -> Result<Retry, Failure> {
+/// The rules of this job.
+pub(super) fn retry(job: &str, given: NativeRetry) -> Result<Retry, Failure> {
     let limits = format!("a whole number between 1 and {MAX_ATTEMPTS}");
-    let attempts = whole("attempts", given.attempts, &limits)?;
+    let attempts = whole(format_args!("job {job}: attempts"), given.attempts, &limits)?;
     Ok(Retry::new(attempts)
-        .base(duration("base", given.base_ms)?)
-        .cap(duration("cap", given.cap_ms)?)
+        .base(duration(format_args!("job {job}: base"), given.base_ms)?)
+        .cap(duration(format_args!("job {job}: cap"), given.cap_ms)?)
         .on(given.on)
         .never(given.never))
 }
@@ -112,7 +113,7 @@ impl NativeWorkerOptions {
                 job.timeout = duration(format_args!("job {name}: a timeout"), timeout)?;
             }
             if let Some(rules) = rules {
-                job.retry = retry(rules)?;
+                job.retry = retry(&name, rules)?;
             }
             options.jobs.insert(name, job);
         }

@@ -24,15 +24,15 @@ pub fn job_data(
 ) -> Result<String, &'static str> {
     let args: Box<RawValue> = serde_json::from_str(&args).map_err(Failure::invalid)?;
     // The queue is not part of the data.
-    let mut job = NewJob::named(name, "", &args);
+    let mut job = NewJob::named(&*name, "", &args);
     for (key, text) in meta.into_iter().flatten() {
         job = job.meta(key, text);
     }
     if let Some(timeout) = timeout_ms {
-        job = job.timeout(duration("a timeout", timeout)?);
+        job = job.timeout(duration(format_args!("job {name}: a timeout"), timeout)?);
     }
     if let Some(retry) = retry {
-        job = job.retry(options::retry(retry)?);
+        job = job.retry(options::retry(&name, retry)?);
     }
     let data = job.data().map_err(Failure::from)?;
     Ok(String::from_utf8(data.into()).map_err(Failure::internal)?)

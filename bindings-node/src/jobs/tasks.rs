@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use leaseq_jobs::{
     ChildWorker, Event, Finish, JobError, JobStart, Policy, Reason, Settled, Task, WorkerCore,
 };
@@ -14,8 +13,6 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::about::{Jobs, event_of};
-
-use crate::failure::Failure;
 
 /// A call gets at most so many jobs, so that the event loop goes on meanwhile.
 const TASKS: usize = 100;
@@ -99,7 +96,7 @@ impl Running {
             if jobs.count == TASKS || jobs.size() >= ENOUGH {
                 break;
             }
-            next = core.next().now_or_never();
+            next = core.try_next();
         }
         jobs
     }
@@ -127,20 +124,16 @@ impl Running {
         Ok(left.unwrap_or(0.0))
     }
 
-    pub(super) fn more_time(
-        &self,
-        number: u32,
-        time: Duration,
-    ) -> std::result::Result<(), Failure> {
-        Ok(self.task(number).ok_or_else(ended)?.more_time(time)?)
+    /// False for a job that has ended.
+    pub(super) fn more_time(&self, number: u32, time: Duration) -> leaseq::Result<bool> {
+        let Some(task) = self.task(number) else { return Ok(false) };
+        task.more_time(time).map(|()| true)
     }
 
-    pub(super) async fn progress(
-        &self,
-        number: u32,
-        progress: Vec<u8>,
-    ) -> std::result::Result<(), Failure> {
-        Ok(self.task(number).ok_or_else(ended)?.progress(progress).await?)
+    /// False for a job that has ended.
+    pub(super) async fn progress(&self, number: u32, progress: Vec<u8>) -> leaseq::Result<bool> {
+        let Some(task) = self.task(number) else { return Ok(false) };
+        task.progress(progress).await.map(|()| true)
     }
 
     pub(super) fn result(result: Option<&[u8]>) -> Finish {
@@ -206,10 +199,6 @@ pub(super) fn event(event: &Event<'_>) -> Option<Value> {
         }
         _ => None,
     }
-}
-
-fn ended() -> Failure {
-    Failure::invalid("the job has ended")
 }
 
 pub(super) fn policy(how: &str, delay: Duration) -> Policy {

@@ -166,22 +166,21 @@ impl NativeWorker {
         self.running()?.remaining(job)
     }
 
-    /// Sets the timeout of a job anew. Throws an error with its code.
+    /// Sets the timeout of a job anew. False: it has ended. Throws an error with its code.
     #[napi]
-    pub fn more_time(&self, job: u32, ms: f64) -> Result<(), &'static str> {
+    pub fn more_time(&self, job: u32, ms: f64) -> Result<bool, &'static str> {
         let running = self.running.get().ok_or_else(|| Failure::internal("no worker"))?;
-        Ok(running.more_time(job, duration("a time", ms)?)?)
+        let more = running.more_time(job, duration("a time", ms)?);
+        Ok(more.map_err(Failure::from)?)
     }
 
-    /// Answers with nothing.
+    /// Answers with false if the job has ended, and otherwise with true.
     #[napi]
     pub fn progress(&self, call: u32, job: u32, progress: Either<String, &[u8]>) -> Result<()> {
         let running = self.running()?.clone();
         let progress = bytes(&progress).to_vec();
-        self.submissions.call(call, async move {
-            running.progress(job, progress).await?;
-            Ok(Outcome::Done)
-        });
+        self.submissions
+            .call(call, async move { Ok(Outcome::Bool(running.progress(job, progress).await?)) });
         Ok(())
     }
 

@@ -20,6 +20,7 @@ export const jobs = defineJobs(
     }),
     chained: job(once),
     options: job(once),
+    misuse: job(once),
     decide: job(once),
     fail: job(once),
     retried: job({ ...once, retry: { attempts: 2, baseMs: 0 } }),
@@ -90,6 +91,18 @@ export const handlers = {
   },
   checked: ({ args }) => args.n,
   options: () => process.execArgv,
+  misuse: async ({ moreTime, progress }) => {
+    const messages = []
+    const tell = (error) => messages.push(error.message)
+    for (const wrong of [() => moreTime(-1), () => progress('x'.repeat(1025))]) {
+      try {
+        wrong()
+      } catch (error) {
+        tell(error)
+      }
+    }
+    return messages
+  },
   chained: ({ previous, previousId }) => [previous ?? null, previousId ?? null],
   decide: ({ args: { how } }) => {
     if (how === 'discard') throw new Discard()

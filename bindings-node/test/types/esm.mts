@@ -79,6 +79,7 @@ export async function use(): Promise<void> {
     unique: 'k',
     uniqueForMs: 5,
     replace: true,
+    successor: true,
     expiresInMs: 5,
   }
   const many: CompleteManyOptions = { results: ['x', null, new Uint8Array(1)], retainMs: 5 }

@@ -27,7 +27,7 @@ from . import exceptions
 from ._blocking import Client, Lease, Queue, connect
 from ._events import Event, EventKind, EventsPage
 from ._follow_ups import FollowUpInfo, FollowUpItem
-from ._groups import Group, GroupInfo, PlaceState
+from ._groups import Group, GroupInfo, GroupOutcome, GroupOutcomeKind, PlaceState
 from ._history import HistoryRow, HistoryTotals, Measurements
 from ._leaseq import Item, __version__, schedule_times
 from ._values import (
@@ -103,6 +103,8 @@ __all__ = [
     "GivenCommand",
     "Group",
     "GroupInfo",
+    "GroupOutcome",
+    "GroupOutcomeKind",
     "HistoryRow",
     "HistoryTotals",
     "IncompatibleError",
@@ -161,6 +163,8 @@ for _public in (
     FollowUp,
     Group,
     GroupInfo,
+    GroupOutcome,
+    GroupOutcomeKind,
     ItemInfo,
     KeyInfo,
     LightReport,

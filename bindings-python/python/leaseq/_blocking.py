@@ -15,7 +15,7 @@ from typing import Literal, cast, overload
 
 from . import _leaseq
 from ._events import EventsPage
-from ._groups import Group, GroupInfo, PlaceState
+from ._groups import Group, GroupInfo, GroupOutcome, PlaceState
 from ._history import HistoryRow
 from ._leaseq import Item
 from ._only_blocking import Lease, give_back
@@ -975,6 +975,52 @@ class Queue:
         """
         return self._native.group(None, id)
 
+    @overload
+    def group_outcome(
+        self,
+        id: ItemId,
+        wait: None = None,
+        *,
+        expect: bool = False,
+    ) -> GroupOutcome: ...
+    @overload
+    def group_outcome(
+        self,
+        id: ItemId,
+        wait: Seconds | None,
+        *,
+        expect: bool = False,
+    ) -> GroupOutcome | None: ...
+    def group_outcome(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        wait: Seconds | None = None,
+        *,
+        expect: bool = False,
+    ) -> GroupOutcome | None:
+        """Wait until a group has ended, and return how.
+
+        `None`: it has not ended within `wait`. Without `wait` the call waits without a limit; with
+        zero it looks once. If there is no group with this id, the outcome is `gone`, unless
+        `expect` is set: then it also waits for one that is not created yet. It is about the id, and
+        shares connections and requests with all other waits of the client. Raises `InvalidError`.
+
+        >>> client = connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> pages = queue.create_group("order-17")
+        >>> queue.add_item(Item("page", group=pages, place=0))
+        True
+        >>> queue.seal_group(pages, 1)
+        True
+        >>> queue.group_outcome("order-17", wait=0) is None
+        True
+        >>> queue.complete(queue.lease(30))
+        True
+        >>> (queue.group_outcome("order-17")).completed
+        True
+        """
+        return self._native.group_outcome(None, id, wait, expect)
+
     def group_places(self, group: Group, first: int = 0) -> builtins.list[PlaceState]:
         """Return the states of up to 1,000 places of a group, from the first one on.
 
@@ -1123,14 +1169,15 @@ class Queue:
         """
         return self._native.get_keys(None, keys)
 
-    def pause(self, duration: Seconds | None = None) -> None:
+    def pause(self, duration: Seconds | None = None, *, by: str = "", reason: str = "") -> None:
         """Stop leasing from this queue, for every client, until `resume` or for a time.
 
         With a duration, 1 ms to 366 days, leasing goes on by itself, and waiting calls wake. Of
         several pauses the last one counts. Adding, completing and reclaiming go on. Calls that
-        lease wait, or return nothing. Raises `InvalidError`.
+        lease wait, or return nothing. `settings` shows who has paused, up to 128 bytes, and why,
+        up to 256, if the caller says so. Raises `InvalidError`.
         """
-        self._native.pause(None, duration)
+        self._native.pause(None, duration, by, reason)
 
     def resume(self) -> None:
         """Allow leasing again after `pause`; waiting calls wake."""
@@ -1273,9 +1320,12 @@ class Queue:
         """
         return self._native.sync_schedules(None, owner, revision, schedules)
 
-    def schedules(self) -> builtins.list[ScheduleInfo]:
-        """Return the schedules of this queue, in the order of their names."""
-        return self._native.schedules(None)
+    def schedules(self, *, data: bool = True) -> builtins.list[ScheduleInfo]:
+        """Return the schedules of this queue, in the order of their names.
+
+        With `data=False` the data of their items is left out, and empty.
+        """
+        return self._native.schedules(None, data)
 
     def remove_schedule(self, name: str) -> bool:
         """Remove a schedule; the items that it has added stay. False: there was none.
@@ -1284,12 +1334,12 @@ class Queue:
         """
         return self._native.remove_schedule(None, name)
 
-    def pause_schedule(self, name: str) -> bool:
+    def pause_schedule(self, name: str, *, by: str = "", reason: str = "") -> bool:
         """Stop a schedule until `resume_schedule`, also if it is put again. False: there is none.
 
-        Raises `InvalidError`.
+        `schedules` shows who has paused it and why, as for `pause`. Raises `InvalidError`.
         """
-        return self._native.pause_schedule(None, name)
+        return self._native.pause_schedule(None, name, by, reason)
 
     def resume_schedule(self, name: str) -> bool:
         """Continue a schedule with its first tick from now on. False: there is none.

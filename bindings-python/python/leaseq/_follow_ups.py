@@ -25,6 +25,7 @@ class FollowUpItem(TypedDict, total=False):
     unique_hex: str
     unique_for_ms: int
     replace: bool
+    successor: bool
     key: str
     key_hex: str
     expires_in_ms: int

@@ -59,3 +59,32 @@ class GroupInfo:
     """It has ended: its follow-ups were added, or are added soon, and no report changes it."""
     changed_at: datetime
     """The last change, on the server's clock, in UTC."""
+
+
+class GroupOutcomeKind(str, Enum):
+    """How a group has ended. A member is also a text, its name."""
+
+    COMPLETED = "completed"
+    """All its members were completed."""
+    ENDED = "ended"
+    """All its members have ended, and one of them was not completed."""
+    GONE = "gone"
+    """There is no such group: it was never created, was removed, was not sealed for a day after its
+    last change, or has ended a day ago."""
+
+    def __str__(self) -> str:
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOutcome:
+    """How a group has ended, as `group_outcome` returns it."""
+
+    kind: GroupOutcomeKind
+    info: GroupInfo | None = None
+    """The group; `None` if it is gone."""
+
+    @property
+    def completed(self) -> bool:
+        """Whether all members were completed."""
+        return self.kind is GroupOutcomeKind.COMPLETED

@@ -350,6 +350,12 @@ class Settings:
     paused: bool
     paused_until: datetime | None
     """When leasing goes on by itself; `None`: it is not paused, or until `resume`."""
+    paused_at: datetime | None
+    """When the pause has begun, by the server's clock; `None`: it is not paused."""
+    paused_by: str
+    """Who has paused it; empty: it is not paused, or nobody said so."""
+    pause_reason: str
+    """Why it was paused; empty: it is not paused, or nobody said so."""
     rate_limited_until: datetime | None
     """When the rate allows the next lease; `None`: it allows one now, or there is no rate."""
 
@@ -426,7 +432,7 @@ class ScheduleInfo:
 
     name: str
     data: bytes
-    """The data of the item that each tick adds."""
+    """The data of the item that each tick adds; empty if it was read without."""
     cron: str | None
     """The cron expression; `None` for an interval."""
     zone: str | None
@@ -443,11 +449,47 @@ class ScheduleInfo:
     """How late a tick may be processed; `None`: the default."""
     overlap: bool
     """Whether a tick adds an item although the last one has not ended."""
+    priority: int
+    """Of its items, 0 to 9."""
+    delay: float
+    """How long after its tick an item is ready; 0: at once."""
+    max_attempts: int | None
+    """Of its items; `None`: they have no limit of their own."""
+    retain: float | None
+    """How long an item is retained after its completion; `None`: as the queue says."""
+    unique: str | None
+    """The unique key of its items as text, like an id."""
+    unique_for: float | None
+    """How long the unique key stays taken at least; `None`: no longer than the item needs it."""
+    replace: bool
+    """Whether an item replaces another one that has its unique key."""
+    successor: bool
+    """Whether it waits for the end of the lease if that one is leased."""
+    key: str | None
+    """The key of its items as text, like an id."""
+    expires_in: float | None
+    """After which time an item is dead that was not leased; `None`: it does not expire."""
     paused: bool
+    paused_at: datetime | None
+    """When it was paused, by the server's clock; `None`: it is not paused."""
+    paused_by: str
+    """Who has paused it; empty: it is not paused, or nobody said so."""
+    pause_reason: str
+    """Why it was paused; empty: it is not paused, or nobody said so."""
     next: datetime | None
     """The next tick; `None` while it is paused."""
     last_id: str | None
     """The id of the last item that it has added; `None`: it has added none."""
+
+    @property
+    def unique_bytes(self) -> bytes | None:
+        """The unique key of its items as bytes, if they have one."""
+        return None if self.unique is None else self.unique.encode("utf-8", "surrogateescape")
+
+    @property
+    def key_bytes(self) -> bytes | None:
+        """The key of its items as bytes, if they have one."""
+        return None if self.key is None else self.key.encode("utf-8", "surrogateescape")
 
 
 @dataclass(frozen=True, slots=True)

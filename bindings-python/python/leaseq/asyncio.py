@@ -29,7 +29,7 @@ from typing import Literal, cast, overload
 
 from . import _leaseq
 from ._events import EventsPage
-from ._groups import Group, GroupInfo, PlaceState
+from ._groups import Group, GroupInfo, GroupOutcome, PlaceState
 from ._history import HistoryRow
 from ._leaseq import Item
 from ._only_asyncio import Lease, bridge, give_back, unless_cancelled
@@ -1007,6 +1007,52 @@ class Queue:
         """
         return await self._native.group(bridge(), id)
 
+    @overload
+    async def group_outcome(
+        self,
+        id: ItemId,
+        wait: None = None,
+        *,
+        expect: bool = False,
+    ) -> GroupOutcome: ...
+    @overload
+    async def group_outcome(
+        self,
+        id: ItemId,
+        wait: Seconds | None,
+        *,
+        expect: bool = False,
+    ) -> GroupOutcome | None: ...
+    async def group_outcome(
+        self,
+        id: ItemId,  # noqa: A002 - the word for it
+        wait: Seconds | None = None,
+        *,
+        expect: bool = False,
+    ) -> GroupOutcome | None:
+        """Wait until a group has ended, and return how.
+
+        `None`: it has not ended within `wait`. Without `wait` the call waits without a limit; with
+        zero it looks once. If there is no group with this id, the outcome is `gone`, unless
+        `expect` is set: then it also waits for one that is not created yet. It is about the id, and
+        shares connections and requests with all other waits of the client. Raises `InvalidError`.
+
+        >>> client = await connect("memory:")
+        >>> queue = client.queue("emails")
+        >>> pages = await queue.create_group("order-17")
+        >>> await queue.add_item(Item("page", group=pages, place=0))
+        True
+        >>> await queue.seal_group(pages, 1)
+        True
+        >>> await queue.group_outcome("order-17", wait=0) is None
+        True
+        >>> await queue.complete(await queue.lease(30))
+        True
+        >>> (await queue.group_outcome("order-17")).completed
+        True
+        """
+        return await unless_cancelled(self._native.group_outcome(bridge(), id, wait, expect))
+
     async def group_places(self, group: Group, first: int = 0) -> builtins.list[PlaceState]:
         """Return the states of up to 1,000 places of a group, from the first one on.
 
@@ -1155,14 +1201,17 @@ class Queue:
         """
         return await self._native.get_keys(bridge(), keys)
 
-    async def pause(self, duration: Seconds | None = None) -> None:
+    async def pause(
+        self, duration: Seconds | None = None, *, by: str = "", reason: str = ""
+    ) -> None:
         """Stop leasing from this queue, for every client, until `resume` or for a time.
 
         With a duration, 1 ms to 366 days, leasing goes on by itself, and waiting calls wake. Of
         several pauses the last one counts. Adding, completing and reclaiming go on. Calls that
-        lease wait, or return nothing. Raises `InvalidError`.
+        lease wait, or return nothing. `settings` shows who has paused, up to 128 bytes, and why,
+        up to 256, if the caller says so. Raises `InvalidError`.
         """
-        await self._native.pause(bridge(), duration)
+        await self._native.pause(bridge(), duration, by, reason)
 
     async def resume(self) -> None:
         """Allow leasing again after `pause`; waiting calls wake."""
@@ -1307,9 +1356,12 @@ class Queue:
         """
         return await self._native.sync_schedules(bridge(), owner, revision, schedules)
 
-    async def schedules(self) -> builtins.list[ScheduleInfo]:
-        """Return the schedules of this queue, in the order of their names."""
-        return await self._native.schedules(bridge())
+    async def schedules(self, *, data: bool = True) -> builtins.list[ScheduleInfo]:
+        """Return the schedules of this queue, in the order of their names.
+
+        With `data=False` the data of their items is left out, and empty.
+        """
+        return await self._native.schedules(bridge(), data)
 
     async def remove_schedule(self, name: str) -> bool:
         """Remove a schedule; the items that it has added stay. False: there was none.
@@ -1318,12 +1370,12 @@ class Queue:
         """
         return await self._native.remove_schedule(bridge(), name)
 
-    async def pause_schedule(self, name: str) -> bool:
+    async def pause_schedule(self, name: str, *, by: str = "", reason: str = "") -> bool:
         """Stop a schedule until `resume_schedule`, also if it is put again. False: there is none.
 
-        Raises `InvalidError`.
+        `schedules` shows who has paused it and why, as for `pause`. Raises `InvalidError`.
         """
-        return await self._native.pause_schedule(bridge(), name)
+        return await self._native.pause_schedule(bridge(), name, by, reason)
 
     async def resume_schedule(self, name: str) -> bool:
         """Continue a schedule with its first tick from now on. False: there is none.

@@ -6,6 +6,7 @@ mod producer;
 mod progress;
 mod shared;
 mod task;
+mod threads;
 mod value;
 mod worker;
 

@@ -6,6 +6,7 @@ use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::events::Events;
+use super::threads::Threads;
 
 /// Where handlers run: in this process, which asks for tasks, or in children.
 pub(super) enum Running {
@@ -40,4 +41,5 @@ pub(super) struct Shared {
     pub(super) stopping: Mutex<UnboundedReceiver<u64>>,
     /// If the program wants to know what happens to jobs.
     pub(super) events: Option<Events>,
+    pub(super) threads: Threads,
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use leaseq::blocking::ProcessBound;
 use leaseq_jobs::{ChildWorker, Exit, ExitReason, JobStart, Task, WorkerCore};
 use pyo3::prelude::*;
@@ -16,6 +15,7 @@ use super::events::{Events, JobEvent, list};
 use super::options::WorkerArgs;
 use super::shared::{Running, Shared};
 use super::task::JobTask;
+use super::threads::Threads;
 use crate::answer::Answer;
 use crate::call::{call, park_at_exit, waiting_call};
 use crate::client::Client;
@@ -67,6 +67,7 @@ pub(crate) fn start_worker<'py>(
             stops,
             stopping: Mutex::new(stopping),
             events,
+            threads: Threads::default(),
         };
         let worker = JobWorker(Arc::new(ProcessBound::new(shared)));
         Ok(Answer::Object(Box::new(|py, _| Ok(Bound::new(py, worker)?.into_any()))))
@@ -99,7 +100,7 @@ async fn next(shared: &Shared) -> Vec<Task> {
         if tasks.len() == TASKS {
             break;
         }
-        next = shared.running.core().next().now_or_never();
+        next = shared.running.core().try_next();
     }
     if tasks.is_empty() {
         left(shared.running.core()).await;
@@ -138,14 +139,19 @@ impl JobWorker {
     /// Waits for a task on a thread. `None`: the worker has ended.
     fn take(&self, py: Python<'_>) -> PyResult<Option<JobTask>> {
         let shared = self.shared(py)?;
-        let start = py.detach(|| {
-            let start = shared.runtime.block_on(shared.running.core().next());
-            park_at_exit();
-            start
-        });
-        match start {
-            JobStart::Start(task) => Ok(Some(self.task(task))),
-            _ => Ok(None),
+        let (threads, core) = (&shared.threads, shared.running.core());
+        let mut scout = None;
+        loop {
+            match threads.take(core, scout) {
+                Some(JobStart::Start(task)) => return Ok(Some(self.task(task))),
+                Some(_) => return Ok(None),
+                None => {}
+            }
+            scout = Some(py.detach(|| {
+                let scout = threads.wait(core, &shared.runtime, scout);
+                park_at_exit();
+                scout
+            }));
         }
     }
 

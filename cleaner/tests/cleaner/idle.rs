@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use leaseq::HistoryKind;
 use leaseq_test_support::{RedisServer, cpu_time, eventually};
 
 use crate::side_by_side::deep_cleans;
@@ -29,12 +30,17 @@ async fn a_hundred_idle_queues_cost_next_to_nothing() {
         for name in &names {
             client.queue(name).unwrap().add_item(item("a")).await.unwrap();
         }
-        client.close().await;
         let cleaner = Cleaner::start(&place.url(), &[]);
         cleaner.wait_for_queues(&names.iter().map(String::as_str).collect::<Vec<_>>());
-        // The first deep cleans are work, but end soon.
+        // The first deep cleans and the first rows of the histories are work, but end soon.
         let cleaned = async || deep_cleans(std::slice::from_ref(&cleaner)) == QUEUES as u64;
         assert!(eventually(secs(240), cleaned).await);
+        for name in &names {
+            let queue = client.queue(name).unwrap();
+            let written = async || !queue.history(HistoryKind::Minutes).await.unwrap().is_empty();
+            assert!(eventually(secs(240), written).await);
+        }
+        client.close().await;
         let asked = |place: &Place| match place {
             Place::Redis(server) => requests(server),
             Place::File(_) => 0,

@@ -82,6 +82,9 @@ struct Options {
     /// Replace a waiting or ended item with the same id or unique key
     #[arg(long)]
     replace: bool,
+    /// If that is leased, wait and take its place when the lease ends
+    #[arg(long, requires = "replace")]
+    successor: bool,
 }
 
 /// A time in the future, which `30m` would not be.
@@ -120,6 +123,9 @@ impl Options {
         if let Some(key) = &self.key {
             item = item.key(key.as_bytes());
         }
+        if self.successor {
+            item = item.successor();
+        }
         if self.replace { item.replace() } else { item }
     }
 
@@ -151,6 +157,9 @@ impl Options {
         }
         if let Some(key) = &self.key {
             job = job.key(key.as_bytes());
+        }
+        if self.successor {
+            job = job.successor();
         }
         if self.replace { job.replace() } else { job }
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use leaseq::{Counts, ItemInfo, ListOptions, State, WorkQueue, WorkerInfo, WorkersOptions};
+use leaseq_report::pause_note;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -57,10 +58,17 @@ impl Findings<'_> {
     async fn pace(&mut self, queue: &WorkQueue, counts: &Counts) -> Result<(), Failure> {
         let name = self.name;
         if counts.paused {
-            let until = queue.settings().await?.paused_until;
-            let until =
-                until.map_or(String::new(), |at| format!(" until {}", text::local_time(at)));
-            self.add(true, format!("leasing is paused{until}"), format!("leaseq resume {name}"));
+            let settings = queue.settings().await?;
+            let time = |word: &str, at: Option<SystemTime>| {
+                at.map_or(String::new(), |at| format!(" {word} {}", text::local_time(at)))
+            };
+            let found = format!(
+                "leasing is paused{}{}{}",
+                time("since", settings.paused_at),
+                time("until", settings.paused_until),
+                pause_note(&settings.paused_by, &settings.pause_reason)
+            );
+            self.add(true, found, format!("leaseq resume {name}"));
         }
         if counts.rate_limited {
             let change = format!("wait, or raise it: leaseq settings {name} rate=…");

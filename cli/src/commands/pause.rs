@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use leaseq::PauseOptions;
+use leaseq::options::MAX_PAUSED_BY;
+use leaseq::{PauseOptions, fit_text};
 use leaseq_report::duration;
 use serde_json::json;
 
@@ -17,6 +18,20 @@ pub(crate) struct PauseArgs {
     /// Leasing goes on by itself after this time
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::read)]
     time: Option<Duration>,
+    /// Why, for those who see the pause: up to 256 bytes
+    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    reason: String,
+    /// Who pauses, up to 128 bytes [default: USER@HOST, or HOST]
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+/// Who runs this command, as far as it is known.
+fn user_at_host() -> String {
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let host = sysinfo::System::host_name().unwrap_or_default();
+    let name = user.map_or_else(|| host.clone(), |user| format!("{user}@{host}"));
+    fit_text(&name, MAX_PAUSED_BY)
 }
 
 #[derive(Debug, Args)]
@@ -31,28 +46,24 @@ pub(crate) struct Which {
 }
 
 pub(crate) async fn pause(shared: &Shared, args: PauseArgs) -> Ended {
-    each(shared, &args.which, "paused", Some(args.time)).await
+    let by = args.by.unwrap_or_else(user_at_host);
+    let mut options = PauseOptions::new().by(by).reason(args.reason);
+    options.duration = args.time;
+    each(shared, &args.which, "paused", Some(options)).await
 }
 
 pub(crate) async fn resume(shared: &Shared, which: Which) -> Ended {
     each(shared, &which, "resumed", None).await
 }
 
-/// `pause`: for how long, or else it resumes.
-async fn each(
-    shared: &Shared,
-    which: &Which,
-    done: &str,
-    pause: Option<Option<Duration>>,
-) -> Ended {
+/// `pause`: how it pauses, or else it resumes.
+async fn each(shared: &Shared, which: &Which, done: &str, pause: Option<PauseOptions>) -> Ended {
     let names = shared.names(&which.queues).await?;
     let mut changed = Vec::new();
     for name in &names {
         let queue = shared.queue(name).await?;
-        let mut options = PauseOptions::new();
-        options.duration = pause.flatten();
-        let outcome = match pause {
-            Some(_) => queue.pause_with(options).await,
+        let outcome = match &pause {
+            Some(options) => queue.pause_with(options.clone()).await,
             None => queue.resume().await,
         };
         outcome.map_err(|error| {

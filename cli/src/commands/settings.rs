@@ -82,6 +82,9 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
             "revision": settings.revision,
             "paused": settings.paused,
             "paused_until": settings.paused_until.map(exact_time),
+            "paused_at": settings.paused_at.map(exact_time),
+            "paused_by": settings.paused_by,
+            "pause_reason": settings.pause_reason,
             "rate_limited_until": settings.rate_limited_until.map(exact_time),
         }))?;
         return Ok(0);
@@ -93,10 +96,6 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
         format!("{}/{period},burst={}", rate.count, rate.burst)
     };
     let retain = Some(settings.retain).filter(|retain| !retain.is_zero());
-    let paused = match (settings.paused, settings.paused_until) {
-        (true, Some(until)) => Cell::Time(until),
-        (paused, _) => Cell::Word(paused.to_string(), paused),
-    };
     let mut rows = vec![
         ("max_attempts", number(settings.max_attempts.map(u64::from))),
         ("retain", time(retain)),
@@ -109,8 +108,17 @@ fn show(shared: &Shared, settings: &Settings) -> Ended {
         ("rate", Cell::word(settings.rate.map_or("none".into(), rate))),
         ("key_rate", Cell::word(settings.key_rate.map_or("none".into(), rate))),
         ("revision", Cell::Number(settings.revision)),
-        (if settings.paused_until.is_some() { "paused_until" } else { "paused" }, paused),
+        ("paused", Cell::Word(settings.paused.to_string(), settings.paused)),
     ];
+    let times = [("paused_at", settings.paused_at), ("paused_until", settings.paused_until)];
+    rows.extend(times.into_iter().filter_map(|(name, at)| Some((name, Cell::Time(at?)))));
+    for (name, text) in
+        [("paused_by", &settings.paused_by), ("pause_reason", &settings.pause_reason)]
+    {
+        if !text.is_empty() {
+            rows.push((name, Cell::text(text)));
+        }
+    }
     if let Some(until) = settings.rate_limited_until {
         rows.push(("rate_limited_until", Cell::Time(until)));
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use leaseq::{Item, LeaseOptions, State};
 use serde_json::json;
 
-use crate::support::Bench;
+use crate::support::{Bench, finish};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn items_are_added_from_everywhere() {
@@ -24,6 +24,15 @@ async fn items_are_added_from_everywhere() {
             json!({ "id": "one", "added": false })
         );
         assert_eq!(bench.json(&["add", "mail", "b", "--id", "one", "--replace"])["added"], true);
+        let alone = bench.run(&["add", "mail", "b", "--id", "one", "--successor"]);
+        assert_eq!(alone.status, 2, "{alone:?}");
+        let minute = LeaseOptions::new(Duration::from_secs(60));
+        let leases = queue.lease_many(2, minute).await.unwrap();
+        assert_eq!(leases[1].id(), b"one");
+        let follows = ["add", "mail", "c", "--id", "one", "--replace", "--successor"];
+        assert_eq!(bench.json(&follows)["added"], true);
+        queue.complete(&leases[1]).await.unwrap();
+        assert_eq!(queue.get("one").await.unwrap().unwrap().data, "c");
         bench.run_with(&["add", "mail", "-", "--id", "bytes"], b"\x00\xff").ok();
         assert_eq!(queue.get("bytes").await.unwrap().unwrap().data, &b"\x00\xff"[..]);
         std::fs::write(bench.folder.path().join("letter"), "dear").unwrap();
@@ -96,6 +105,22 @@ async fn queues_are_paused_and_resumed() {
         }
         assert_eq!(bench.run(&["pause", "a"]).ok().out, "paused a\n");
         assert!(a.settings().await.unwrap().paused && !b.settings().await.unwrap().paused);
+        // Nothing says who it is but the host.
+        let host = a.settings().await.unwrap().paused_by;
+        assert!(!host.contains('@') && !host.is_empty(), "{host:?}");
+        finish(bench.command(&["pause", "a"]).env("USER", "ada"), b"").ok();
+        assert_eq!(a.settings().await.unwrap().paused_by, format!("ada@{host}"));
+        bench.run(&["pause", "a", "--by", "ada", "--reason", "disk is full"]).ok();
+        let settings = bench.json(&["settings", "a"]);
+        assert_eq!(
+            (&settings["paused_by"], &settings["pause_reason"]),
+            (&json!("ada"), &json!("disk is full"))
+        );
+        assert!(settings["paused_at"].as_str().unwrap().ends_with('Z'), "{settings}");
+        let doctor = bench.run(&["doctor", "a"]).out;
+        assert!(doctor.contains("leasing is paused since "), "{doctor}");
+        assert!(doctor.contains(" by ada: disk is full\n"), "{doctor}");
+        assert_eq!(bench.run(&["pause", "a", "--by", &"x".repeat(129)]).status, 2);
         assert!(bench.run(&["status", "--table"]).ok().out.contains("paused"));
         bench.run(&["pause", "--all", "--for", "1h"]).ok();
         assert!(b.settings().await.unwrap().paused_until.is_some());

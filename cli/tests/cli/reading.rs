@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use leaseq::{FailOptions, FollowUp, Item, LeaseOptions, On, ScheduleRule, State, WorkQueue};
+use leaseq::{
+    FailOptions, FollowUp, Item, LeaseOptions, On, PauseOptions, ScheduleRule, State, WorkQueue,
+};
 
 use crate::support::Bench;
 
@@ -135,11 +137,25 @@ async fn leases_dead_groups_and_schedules_are_listed() {
         );
         assert_eq!(bench.run(&["schedules"]).status, 1);
         let rule = ScheduleRule::cron("0 3 * * *", "Europe/Berlin").unwrap();
-        queue.put_schedule(leaseq::Schedule::new("report", rule, Item::new("x"))).await.unwrap();
+        let item = Item::new("x").priority(3).key("customer 7").retain(Duration::from_secs(3600));
+        queue.put_schedule(leaseq::Schedule::new("report", rule, item)).await.unwrap();
         let schedules = bench.json(&["schedules", "orders"]);
+        assert_eq!(
+            (&schedules[0]["priority"], &schedules[0]["key"], &schedules[0]["retain_ms"]),
+            (&3.into(), &"customer 7".into(), &3_600_000.into())
+        );
+        assert_eq!(schedules[0].get("data"), None);
+        assert_eq!(bench.json(&["schedules", "--data"])[0]["data"], "x");
+        assert_eq!(bench.run(&["schedules", "--data"]).status, 2);
         assert_eq!(schedules[0]["rule"], "cron Europe/Berlin 0 3 * * *", "{schedules}");
         assert!(schedules[0]["next_at"].as_str().unwrap().ends_with("Z"));
-        assert!(bench.run(&["schedules"]).ok().out.starts_with("orders\treport\t"));
+        let line = bench.run(&["schedules"]).ok().out;
+        assert!(line.starts_with("orders\treport\t"), "{line}");
+        assert!(line.ends_with("\tpriority 3, retain 1h, key customer 7\n"), "{line}");
+        let pause = PauseOptions::new().by("ada").reason("a\u{202e}b");
+        assert!(queue.pause_schedule_with("report", pause).await.unwrap());
+        let line = bench.run(&["schedules"]).ok().out;
+        assert!(line.contains("\tpaused by ada: a\\u202eb\t"), "{line}");
         assert_eq!(queue.counts().await.unwrap().leased, 1);
         assert_eq!(queue.list(State::Dead, None, 10).await.unwrap().items.len(), 3);
     }

@@ -185,8 +185,11 @@ async fn the_doctor_says_what_is_in_the_way_of_a_queue() {
         assert_eq!(findings(), "");
         let fine = bench.run(&["doctor", "orders"]);
         assert!(fine.out.ends_with("queue orders:\nnothing is in its way\n"), "{fine:?}");
-        queue.pause().await.unwrap();
-        assert_eq!(findings(), "true \"leasing is paused\"");
+        let pause = leaseq::PauseOptions::new().by("ada").reason("disk is full");
+        queue.pause_with(pause).await.unwrap();
+        let found = findings();
+        assert!(found.starts_with("true \"leasing is paused since "), "{found}");
+        assert!(found.ends_with(" by ada: disk is full\""), "{found}");
         let paused = bench.run(&["doctor", "orders"]);
         assert!(paused.out.contains("do: leaseq resume orders") && paused.status == 1);
         queue.resume().await.unwrap();

@@ -8,6 +8,9 @@ mod tokens;
 
 use std::net::{IpAddr, SocketAddr};
 
+use leaseq::fit_text;
+use leaseq::options::MAX_PAUSED_BY;
+
 pub use self::basic::BasicUsers;
 pub use self::header::UserHeader;
 pub(crate) use self::sessions::{Sessions, set_cookie};
@@ -53,6 +56,12 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn may(&self, role: Role) -> bool {
         self.role >= role
+    }
+
+    /// Who pauses, for those who see the pause.
+    pub(crate) fn pauses_as(&self) -> String {
+        let name = fit_text(&self.name, MAX_PAUSED_BY);
+        if name.is_empty() { "the console".into() } else { name }
     }
 
     /// The error of the items that this user buries.

@@ -46,7 +46,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let whole = *cx.app.redaction.data(&info.data) == *info.data;
     let page = EditPage {
         chrome: Chrome::of(&cx, "overview", format!("Edit {id}")),
-        head: QueueHead::new(&cx.app, queue.name(), &counts, "items"),
+        head: QueueHead::of(&cx.app, &queue, &counts, "items").await?,
         value: format!("{} {id}", info.generation),
         id,
         item: cx.app.link_to(&links::item(queue.name(), &info.id)),

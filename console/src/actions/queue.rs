@@ -13,12 +13,13 @@ pub(crate) async fn pause(cx: Context) -> Result<Response, Failure> {
     let queue = cx.queue().await?;
     let length = cx.form.get("for").map(duration::read).transpose().map_err(Failure::invalid)?;
     let before = queue.settings().await?.paused;
-    match length {
-        Some(length) => queue.pause_with(PauseOptions::new().duration(length)).await?,
-        None => queue.pause().await?,
-    }
+    let reason = cx.form.get("reason").unwrap_or_default();
+    let mut options = PauseOptions::new().by(cx.who.pauses_as()).reason(reason);
+    options.duration = length;
+    queue.pause_with(options).await?;
     let length = length.map(duration::show);
-    cx.audit("pause", queue.name(), json!({ "before": before, "after": true, "for": length }));
+    let what = json!({ "before": before, "after": true, "for": length, "reason": reason });
+    cx.audit("pause", queue.name(), what);
     Ok(cx.to(&format!("{}?done=pause", links::queue(queue.name()))))
 }
 

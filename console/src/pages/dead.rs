@@ -89,7 +89,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         group.share = (group.count * 100).checked_div(all).unwrap_or(0);
         group.since = Moment::new(group.first);
     }
-    let head = QueueHead::new(&cx.app, name, &counts, "dead");
+    let head = QueueHead::of(&cx.app, &queue, &counts, "dead").await?;
     let to = before + budget.examined;
     let next = cursor.map(|cursor| {
         let cursor = links::value(&cursor.to_string());

@@ -162,7 +162,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
         can_edit: chrome.administers() && info.state != State::Leased,
         edit: here.replacen("/item?", "/item/edit?", 1),
         chrome,
-        head: QueueHead::new(&cx.app, name, &counts, "items").at(info.state),
+        head: QueueHead::of(&cx.app, &queue, &counts, "items").await?.at(info.state),
         value: format!("{} {id}", info.generation),
         id,
         state: info.state.as_str(),

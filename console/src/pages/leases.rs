@@ -185,7 +185,7 @@ impl Now {
             used.merge(&row.measured.lease_use);
         }
         let usage = Usage::new(&used);
-        let head = QueueHead::new(&cx.app, name, &counts, "leases");
+        let head = QueueHead::of(&cx.app, &queue, &counts, "leases").await?;
         let next = page.cursor.map(|cursor| {
             format!("{}/leases?cursor={}", head.path, links::value(&cursor.to_string()))
         });

@@ -54,7 +54,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let page = filter.page(&cx.app.redaction, &queue, cursor, reverse, PAGE).await?;
     let items: Vec<_> =
         page.items.iter().map(|info| ItemRow::new(&cx.app, queue.name(), info)).collect();
-    let head = QueueHead::new(&cx.app, queue.name(), &counts, "items").at(filter.state);
+    let head = QueueHead::of(&cx.app, &queue, &counts, "items").await?.at(filter.state);
     let order = |reverse: bool| if reverse { "reverse" } else { "forward" };
     let at = |reverse, cursor: &str| {
         format!("{}?{}&order={}{cursor}", head.path, filter.query(), order(reverse))

@@ -1,9 +1,13 @@
 //! What the pages of a queue have in common.
 
-use leaseq::{Counts, State};
+use std::time::SystemTime;
+
+use leaseq::{Counts, Settings, State, WorkQueue};
+use leaseq_report::pause_note;
 
 use crate::app::App;
-use crate::format::number;
+use crate::failure::Failure;
+use crate::format::{Moment, number};
 use crate::links;
 
 /// The title of a queue, its states and the ways to its pages.
@@ -12,6 +16,8 @@ pub(crate) struct QueueHead {
     /// The address of the queue; those of its pages begin so.
     pub(crate) path: String,
     pub(crate) paused: bool,
+    /// Since when, until when, by whom and why; empty if it is not paused.
+    pub(crate) pause: String,
     pub(crate) rate_limited: bool,
     /// Which of its pages this is.
     pub(crate) tab: &'static str,
@@ -26,7 +32,21 @@ pub(crate) struct StateTile {
 }
 
 impl QueueHead {
-    pub(crate) fn new(app: &App, name: &str, counts: &Counts, tab: &'static str) -> QueueHead {
+    pub(crate) async fn of(
+        app: &App,
+        queue: &WorkQueue,
+        counts: &Counts,
+        tab: &'static str,
+    ) -> Result<QueueHead, Failure> {
+        let name = queue.name();
+        let pause = match counts.paused {
+            true => {
+                let Settings { paused_at, paused_until, paused_by, pause_reason, .. } =
+                    queue.settings().await?;
+                pause(paused_at, paused_until, &paused_by, &pause_reason)
+            }
+            false => String::new(),
+        };
         let tile = |state: State| {
             let count = counts.of(state);
             StateTile {
@@ -36,14 +56,15 @@ impl QueueHead {
                 current: false,
             }
         };
-        QueueHead {
+        Ok(QueueHead {
             name: name.into(),
             path: app.link_to(&links::queue(name)),
             paused: counts.paused,
+            pause,
             rate_limited: counts.rate_limited,
             tab,
             states: State::ALL.into_iter().map(tile).collect(),
-        }
+        })
     }
 
     /// Marks the state that the page shows.
@@ -53,4 +74,18 @@ impl QueueHead {
         }
         self
     }
+}
+
+/// `since 2027-01-15 08:00:00 UTC by ada@web-1: the disk is full`. Empty if nothing is known.
+pub(crate) fn pause(
+    at: Option<SystemTime>,
+    until: Option<SystemTime>,
+    by: &str,
+    reason: &str,
+) -> String {
+    let time = |word: &str, at: Option<SystemTime>| {
+        at.map_or(String::new(), |at| format!(" {word} {} UTC", Moment::new(at).exact()))
+    };
+    let shown = format!("{}{}{}", time("since", at), time("until", until), pause_note(by, reason));
+    shown.trim_start().to_owned()
 }

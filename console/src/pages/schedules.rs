@@ -4,12 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use askama::Template;
 use axum::response::Response;
-use leaseq::{ScheduleInfo, State, WorkQueue};
-use leaseq_report::{duration, escaped, text};
+use leaseq::{GetOptions, PauseOptions, ScheduleInfo, State, WorkQueue};
+use leaseq_report::{duration, escaped, item_options, text};
 use serde_json::json;
 
 use super::chrome::Chrome;
-use super::queue_head::QueueHead;
+use super::queue_head::{QueueHead, pause as shown_pause};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::format::Moment;
@@ -32,11 +32,14 @@ struct ScheduleRow {
     rule: String,
     owner: String,
     paused: bool,
+    /// Since when, by whom and why.
+    pause: String,
     next: Option<Moment>,
     /// The next runs as the rule's zone has them.
     runs: Vec<Moment>,
     last: Option<(String, String, &'static str)>,
     overlap: bool,
+    options: String,
 }
 
 impl ScheduleRow {
@@ -53,6 +56,7 @@ impl ScheduleRow {
             rule: escaped(&rule(info)).into_owned(),
             owner: escaped(&info.owner).into_owned(),
             paused: info.paused,
+            pause: shown_pause(info.paused_at, None, &info.paused_by, &info.pause_reason),
             next: info.next.map(Moment::new),
             runs: later.into_iter().map(Moment::new).collect(),
             last: info.last_id.as_ref().map(|id| {
@@ -60,6 +64,7 @@ impl ScheduleRow {
                 (text::id(id), link, last.map_or("gone", State::as_str))
             }),
             overlap: info.overlap,
+            options: item_options(info),
         }
     }
 }
@@ -78,9 +83,10 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let queue = cx.queue().await?;
     let name = queue.name();
     let counts = cx.app.counts(name).await?;
-    let infos = queue.schedules().await?;
+    let without_data = GetOptions::new().without_data();
+    let infos = queue.schedules_with(without_data.clone()).await?;
     let ids: Vec<_> = infos.iter().filter_map(|info| info.last_id.clone()).collect();
-    let found = queue.get_many_with(&ids, leaseq::GetOptions::new().without_data()).await?;
+    let found = queue.get_many_with(&ids, without_data).await?;
     let mut states = found.into_iter().map(|info| info.map(|info| info.state));
     let row = |info: &ScheduleInfo| {
         let last = info.last_id.as_ref().and_then(|_| states.next().flatten());
@@ -88,7 +94,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     };
     let page = SchedulesPage {
         chrome: Chrome::of(&cx, "overview", format!("Schedules · {name}")),
-        head: QueueHead::new(&cx.app, name, &counts, "schedules"),
+        head: QueueHead::of(&cx.app, &queue, &counts, "schedules").await?,
         schedules: infos.iter().map(row).collect(),
     };
     cx.html(&page)
@@ -112,7 +118,8 @@ pub(crate) async fn run(cx: Context) -> Result<Response, Failure> {
 
 pub(crate) async fn pause(cx: Context) -> Result<Response, Failure> {
     let (queue, name) = (cx.queue().await?, cx.form.get("name").unwrap_or_default());
-    known(queue.pause_schedule(name).await?, name)?;
+    let options = PauseOptions::new().by(cx.who.pauses_as());
+    known(queue.pause_schedule_with(name, options).await?, name)?;
     Ok(back(&cx, &queue, name, "pause-schedule"))
 }
 

@@ -135,7 +135,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let settings = queue.settings().await?;
     let page = SettingsPage {
         chrome: Chrome::of(&cx, "overview", format!("Settings · {}", queue.name())),
-        head: QueueHead::new(&cx.app, queue.name(), &counts, "settings"),
+        head: QueueHead::of(&cx.app, &queue, &counts, "settings").await?,
         fields: fields(&settings),
         revision: settings.revision,
     };

@@ -129,7 +129,7 @@ pub(crate) async fn page(cx: Context) -> Result<Response, Failure> {
     let workers = cx.app.workers().await.ok();
     let page = WastedPage {
         chrome: Chrome::of(&cx, "overview", format!("Wasted work · {name}")),
-        head: QueueHead::new(&cx.app, name, &counts, "wasted"),
+        head: QueueHead::of(&cx.app, &queue, &counts, "wasted").await?,
         times,
         versions: workers.map(|page| versions(name, &page.workers)).unwrap_or_default(),
     };

@@ -112,9 +112,17 @@ async fn a_queue_is_paused_for_a_time() {
     console.post("/queues/mail/pause", &[("for", "1y")]).await.has(400, "no duration");
     console.post("/queues/mail/pause", &[("for", "9999999d")]).await.has(400, "pause");
     assert!(!queue.settings().await.unwrap().paused);
-    assert_eq!(console.post("/queues/mail/pause", &[("for", "1h")]).await.status, 303);
+    let long = "x".repeat(257);
+    console.post("/queues/mail/pause", &[("reason", &long)]).await.has(400, "256");
+    let form = [("for", "1h"), ("reason", "disk <full>")];
+    assert_eq!(console.post("/queues/mail/pause", &form).await.status, 303);
     assert!(queue.settings().await.unwrap().paused_until.is_some());
-    console.get("/queues/mail").await.has(200, "Resume");
+    let settings = queue.settings().await.unwrap();
+    assert_eq!((&*settings.paused_by, &*settings.pause_reason), ("administer-user", "disk <full>"));
+    for page in ["", "/leases", "/dead", "/schedules", "/settings", "/wasted"] {
+        let page = console.get(&format!("/queues/mail{page}")).await;
+        page.has(200, "Resume").has(200, "by administer-user: disk &#60;full&#62;");
+    }
     assert_eq!(console.post("/queues/mail/resume", &[]).await.status, 303);
     assert!(!queue.settings().await.unwrap().paused);
     let lines = console.audit.all();

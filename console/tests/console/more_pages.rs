@@ -67,13 +67,15 @@ async fn schedules_are_run_and_paused() {
     for engine in Engine::all() {
         let queue = engine.queue("mail").await;
         let rule = ScheduleRule::cron("30 4 * * *", "Europe/Berlin").unwrap();
-        queue.put_schedule(Schedule::new("nightly", rule, Item::new("x"))).await.unwrap();
+        let item = Item::new("x").priority(3).key("<b>");
+        queue.put_schedule(Schedule::new("nightly", rule, item)).await.unwrap();
         let console = engine.console().await;
         console
             .get("/queues/mail/schedules")
             .await
             .has(200, "nightly")
             .has(200, "Europe/Berlin")
+            .has(200, "priority 3, key &#60;b&#62;")
             .has(200, "never run");
         let form = [("name", "nightly")];
         let run = console.post("/queues/mail/schedules/run", &form).await;

@@ -19,11 +19,14 @@ const SIZES: [(usize, usize, usize); 2] = [(100, 6, 100), (1, 600, 500)];
 /// How many items wait in a queue that is worked on all the time.
 const WAITING: [usize; 3] = [0, 100, 400];
 
-pub(crate) async fn measure() {
+/// `only`: names of kinds, with commas between; `None` for all, and then also beside items that wait.
+pub(crate) async fn measure(only: Option<&str>) {
     let server = Callgrind::new();
     println!("instructions of the server for an item: add + lease + complete");
     for (size, first, batches) in SIZES {
-        for kind in Kind::ALL {
+        let wanted =
+            |kind: &Kind| only.is_none_or(|only| only.split(',').any(|name| name == kind.name()));
+        for kind in Kind::ALL.into_iter().filter(wanted) {
             let server = server.start();
             let client = Client::connect(&server.url()).await.unwrap();
             let mut cycles =
@@ -44,6 +47,9 @@ pub(crate) async fn measure() {
                 "batches of {size:>3}, {name:<22} {sum:>7.0} = {add:.0} + {lease:.0} + {complete:.0}"
             );
         }
+    }
+    if only.is_some() {
+        return;
     }
     println!("the sum, while others wait");
     for (size, first, batches) in SIZES {

@@ -3,7 +3,7 @@
 //!
 //! `--quick` runs everything once and small, to see that it works; `--json FILE` writes the
 //! figures to a file as well, `--only PART` measures one part, one of `PARTS`. `--instructions` counts the
-//! server's instructions instead, with callgrind.
+//! server's instructions instead, with callgrind: of all kinds of items, or of those that are named behind it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark may stop")]
 
 mod bare;
@@ -86,7 +86,8 @@ fn main() {
     }
 
     if place("--instructions").is_some() {
-        return one.block_on(instructions::measure());
+        let only = value("--instructions").filter(|only| !only.starts_with('-'));
+        return one.block_on(instructions::measure(only.map(String::as_str)));
     }
 
     let quick = place("--quick").is_some();

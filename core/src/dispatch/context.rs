@@ -1,7 +1,6 @@
 //! What all queues of a client share.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -10,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::lane::LaneNames;
+use super::poll_turns::PollTurns;
 use crate::backoff::Backoff;
 use crate::engine::Engine;
 use crate::fork;
@@ -33,8 +33,8 @@ pub(crate) struct Context {
     pub(crate) retiring: Semaphore,
     /// Held while a large group of callers gets its replies.
     pub(crate) reply_lock: tokio::sync::Mutex<()>,
-    /// Queues with calls that wait for an item. It bounds how often all of them poll.
-    pub(crate) waiting_queues: AtomicUsize,
+    /// Of the queues with calls that wait for an item.
+    pub(crate) poll_turns: Arc<PollTurns>,
     /// The leases whose holders are told of a cancellation.
     pub(crate) watches: Watches,
     /// The leases that are extended in the background.

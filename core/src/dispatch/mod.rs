@@ -12,6 +12,7 @@ mod lane;
 mod lanes;
 mod ops;
 mod order;
+mod poll_turns;
 mod queue_context;
 mod shared_request;
 #[cfg(all(test, feature = "redis", feature = "sqlite"))]

@@ -42,11 +42,11 @@ pub(crate) struct FoundEvents {
 }
 
 impl WhichEvents {
-    /// The page of a queue that keeps no events. A reader that has begun learns later that it has missed some.
+    /// The page of a queue that keeps no events. Its reader has begun: it learns later if it has missed some.
     pub(crate) fn nothing(&self) -> EventsPage {
         let place = match self.after {
-            Place::Now => Place::After { number: 0, at: 0 },
-            other => other,
+            Place::Start | Place::Now => Place::After { number: 0, at: 0 },
+            other @ Place::After { .. } => other,
         };
         EventsPage { events: Vec::new(), cursor: EventCursor(place), gap: false }
     }

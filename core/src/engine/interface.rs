@@ -26,7 +26,8 @@ use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
-use crate::settings::{Configure, Pause, Settings};
+use crate::pause::Pause;
+use crate::settings::{Configure, Settings};
 
 /// Batches have 1 to [`MAX_BATCH`](crate::options::MAX_BATCH) entries, already validated; replies have
 /// the same order. An operation that changes state has a request id, and the engine retries it until the
@@ -234,7 +235,7 @@ pub(crate) trait Engine: Send + Sync + 'static {
     async fn set_paused(
         &self,
         queue: &QueueName,
-        pause: Pause,
+        pause: &Pause,
         request_id: &RequestId,
     ) -> Result<()>;
 
@@ -260,8 +261,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// The limit of each key, and how many of its items are leased now.
     async fn get_keys(&self, queue: &QueueName, keys: &[Bytes]) -> Result<Vec<KeyInfo>>;
 
-    /// Reads schedules, as many as fit into a reply; at least one.
-    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules>;
+    /// Reads schedules, as many as fit into a reply; at least one. Without `with_data` their bodies end behind the first
+    /// line feed.
+    async fn read_schedules(
+        &self,
+        queue: &QueueName,
+        which: &WhichSchedules,
+        with_data: bool,
+    ) -> Result<Schedules>;
 
     /// Replaces a schedule if nobody else has since it was read, and adds items, in one atomic step. Makes the queue if
     /// there is none. `Invalid` if the queue has as many schedules as it may have.

@@ -27,7 +27,7 @@ pub(crate) use self::values::{
     AddedWith, Attach, Attached, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply,
     Ended, EndingPlace, EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest,
     LeaseStatus, Leased, LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Target, Token, Turn,
+    Revise, Subject, Target, Token, Turn,
 };
 pub(crate) use self::workers::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,

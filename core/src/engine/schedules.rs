@@ -14,7 +14,7 @@ pub(crate) struct StoredSchedule {
     pub(crate) last_id: Option<Bytes>,
     /// When it is due.
     pub(crate) next_ms: Option<u64>,
-    /// Opaque to the engine.
+    /// Opaque to the engine: a line, and data that may be long.
     pub(crate) body: Bytes,
 }
 

@@ -231,11 +231,26 @@ pub(crate) enum LeaseStatus {
     Lost,
 }
 
-/// Of an item whose outcome is wanted.
+/// What a client waits for, by its id.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Subject {
+    Item(Bytes),
+    Group(Bytes),
+}
+
+impl Subject {
+    pub(crate) fn id(&self) -> &Bytes {
+        match self {
+            Subject::Item(id) | Subject::Group(id) => id,
+        }
+    }
+}
+
+/// Of an item or a group whose outcome is wanted.
 #[derive(Debug, Clone)]
 pub(crate) struct Awaited {
-    pub(crate) id: Bytes,
-    /// It is registered even if there is no such item.
+    pub(crate) subject: Subject,
+    /// It is registered even if there is none.
     pub(crate) expect: bool,
 }
 
@@ -248,7 +263,7 @@ pub(crate) struct EndingPlace(pub(crate) u64, pub(crate) u64);
 pub(crate) struct Outcomes {
     /// Later endings have later places.
     pub(crate) place: EndingPlace,
-    /// For each of the first ids, as many as fit into a reply; at least one.
+    /// For each of the first ones, as many as fit into a reply; at least one.
     pub(crate) found: Vec<Found>,
     /// What was reported behind the place that the request names, the first ones.
     pub(crate) endings: Endings,
@@ -256,10 +271,11 @@ pub(crate) struct Outcomes {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
-    /// There is no such item.
+    /// There is no such item or group.
     Nothing,
     /// It has not ended.
     Open,
+    /// A group stays after its end, so its outcome, [`Ended::Group`]'s, says no more than that: whoever waits reads it.
     Ended(Outcome),
 }
 
@@ -267,17 +283,23 @@ pub(crate) enum Found {
 #[derive(Debug, Clone)]
 pub(crate) struct EndingReport {
     pub(crate) place: EndingPlace,
-    pub(crate) id: Bytes,
+    pub(crate) subject: Subject,
     pub(crate) how: Ended,
 }
 
-/// How an item has ended, according to a report.
+/// How an item or a group has ended, according to a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    Completed { retained: bool },
-    Cancelled { retained: bool },
+    Completed {
+        retained: bool,
+    },
+    Cancelled {
+        retained: bool,
+    },
     Dead,
     Removed,
+    /// A group, which has ended or was removed.
+    Group,
 }
 
 impl Ended {
@@ -289,6 +311,7 @@ impl Ended {
             Ended::Cancelled { retained: false } => b'x',
             Ended::Dead => b'd',
             Ended::Removed => b'r',
+            Ended::Group => b'g',
         }
     }
 
@@ -300,6 +323,7 @@ impl Ended {
             Ended::Cancelled { retained: false },
             Ended::Dead,
             Ended::Removed,
+            Ended::Group,
         ];
         all.into_iter().find(|how| how.letter() == letter)
     }
@@ -309,10 +333,20 @@ impl Ended {
         matches!(self, Ended::Completed { retained: true } | Ended::Dead)
     }
 
+    /// The id of what has ended is that of a group or of an item.
+    pub(crate) fn subject(self, id: Bytes) -> Subject {
+        match self {
+            Ended::Group => Subject::Group(id),
+            _ => Subject::Item(id),
+        }
+    }
+
     /// What the report itself says, if nothing more can be read of the item.
     pub(crate) fn outcome(self) -> Outcome {
         match self {
-            Ended::Completed { .. } => Outcome::Completed { result: None, retained: false },
+            Ended::Completed { .. } | Ended::Group => {
+                Outcome::Completed { result: None, retained: false }
+            }
             Ended::Cancelled { .. } => Outcome::Cancelled,
             Ended::Dead => Outcome::Dead { error: String::new() },
             Ended::Removed => Outcome::Removed,

@@ -44,6 +44,8 @@ struct ItemFields {
     unique_for_ms: u64,
     #[serde(default)]
     replace: bool,
+    #[serde(default)]
+    successor: bool,
     key: Option<String>,
     key_hex: Option<String>,
     expires_in_ms: Option<u64>,
@@ -54,8 +56,8 @@ struct ItemFields {
 impl FollowUp {
     /// Follow-ups as a JSON array: each an object with `on`, `item`, and `with_trigger` if it gives its trigger. The item
     /// has `id` and `data` (`id_hex` and `data_hex` if they are no text) and those of `queue`, `priority`, `delay_ms`,
-    /// `due_at`, `max_attempts`, `retain_ms`, `unique`, `unique_for_ms`, `replace`, `key`, `expires_in_ms` and
-    /// `follow_ups` that it was given.
+    /// `due_at`, `max_attempts`, `retain_ms`, `unique`, `unique_for_ms`, `replace`, `successor`, `key`, `expires_in_ms`
+    /// and `follow_ups` that it was given.
     pub fn all_to_json(follow_ups: &[FollowUp]) -> String {
         array(follow_ups).to_string()
     }
@@ -111,6 +113,7 @@ fn object(item: &Item) -> Value {
         ("due_at", due_at.map(|at| at.to_string().into())),
         ("queue", item.queue.as_ref().map(|queue| queue.as_str().into())),
         ("replace", item.replace.then_some(Value::Bool(true))),
+        ("successor", item.successor.then_some(Value::Bool(true))),
         ("follow_ups", (!item.follow_ups.is_empty()).then(|| array(&item.follow_ups))),
     ] {
         value.into_iter().for_each(|value| put(name, value));
@@ -132,6 +135,7 @@ fn read(Fields { on, with_trigger, item: fields }: Fields) -> Result<FollowUp> {
     item.priority = fields.priority;
     item.max_attempts = fields.max_attempts;
     item.replace = fields.replace;
+    item.successor = fields.successor;
     item.delay = Duration::from_millis(fields.delay_ms);
     item.due_at = fields.due_at.map(Into::into);
     item.retain = Duration::from_millis(fields.retain_ms);
@@ -166,8 +170,14 @@ mod tests {
             .key([0xfc])
             .due_at(SystemTime::UNIX_EPOCH + time(1_800_000_000_001));
         let item = Item::new("data\0").with_id("id").priority(3).max_attempts(7).retain(time(9));
-        let item =
-            item.unique("u").unique_for(time(5)).replace().key("k").queue("q").expires_in(time(70));
+        let item = item
+            .unique("u")
+            .unique_for(time(5))
+            .replace()
+            .successor()
+            .key("k")
+            .queue("q")
+            .expires_in(time(70));
         let item = item.delay(time(60)).follow_up(FollowUp::new(On::Dead, last).with_trigger());
         let all = [FollowUp::new(On::Completed, item), FollowUp::new(On::Ended, Item::new(""))];
         let text = FollowUp::all_to_json(&all);

@@ -25,6 +25,7 @@ pub struct Item {
     pub(crate) unique: Option<Bytes>,
     pub(crate) unique_for: Duration,
     pub(crate) replace: bool,
+    pub(crate) successor: bool,
     pub(crate) key: Option<Bytes>,
     pub(crate) expires_in: Option<Duration>,
     pub(crate) follow_ups: Vec<FollowUp>,
@@ -61,6 +62,7 @@ impl Item {
             unique: None,
             unique_for: Duration::ZERO,
             replace: false,
+            successor: false,
             key: None,
             expires_in: None,
             follow_ups: Vec::new(),
@@ -152,6 +154,16 @@ impl Item {
         self
     }
 
+    /// Together with [`replace`](Item::replace): if the item that is in the way is leased, this one waits and takes its place when
+    /// the lease ends, in whatever way, or is given back. Until then it is no item: [`get`](crate::WorkQueue::get) and
+    /// [`outcome`](crate::WorkQueue::outcome) find the leased one, but no other item gets its id or its unique key. Delay,
+    /// `unique_for` and `expires_in` begin when it takes the place. A later one takes the place of one that waits; who removes
+    /// or cancels the leased item drops it, too. So the latest change is never lost. Default: the item is not added.
+    pub fn successor(mut self) -> Self {
+        self.successor = true;
+        self
+    }
+
     /// The item is dead after this time, 1 ms to 366 days from the add, if it is not leased then and no attempt has
     /// counted. A delay must not be longer. Of a time at which it is due, this machine's clock tells whether it is
     /// later; if the server's differs, the item may be dead before it is due. Default: it does not expire.
@@ -190,6 +202,15 @@ impl Item {
     /// The data.
     pub fn data(&self) -> &Bytes {
         &self.data
+    }
+
+    /// As engines store it: 1 if it replaces others, 2 if it may also be the successor of a leased one.
+    pub(crate) fn replaces(&self) -> u8 {
+        u8::from(self.replace) + u8::from(self.replace && self.successor)
+    }
+
+    pub(crate) fn set_replaces(&mut self, replaces: u8) {
+        (self.replace, self.successor) = (replaces > 0, replaces == 2);
     }
 
     pub(crate) fn due(&self) -> Due {

@@ -83,6 +83,9 @@ impl Item {
     fn check_ends(&self) -> Result<()> {
         check_retain(self.retain)?;
         check_duration("unique_for", self.unique_for, std::time::Duration::ZERO, MAX_RETAIN)?;
+        if self.successor && !self.replace {
+            return Err(Error::invalid("successor without replace"));
+        }
         let Some(key) = &self.unique else {
             return match self.unique_for.is_zero() {
                 true => Ok(()),

@@ -1,4 +1,4 @@
-//! Waiting for the ends of items.
+//! Waiting for the ends of items and groups.
 //!
 //! One task for each queue registers the ids that calls wait for, all in a few requests, and the engine reports
 //! their ends. The task also asks about each id now and then, because a report may be lost.
@@ -13,21 +13,20 @@ pub(crate) mod waits;
 
 use std::sync::Arc;
 
-use bytes::Bytes;
-
 use self::task::Task;
 pub(crate) use self::wait::Wait;
 use self::waits::QueueWaits;
 use crate::dispatch::Context;
+use crate::engine::Subject;
 use crate::lock::lock;
 use crate::name::QueueName;
 use crate::{Error, Result};
 
-/// Begins to wait for the ends of these items.
+/// Begins to wait for the ends of these items and groups.
 pub(crate) fn begin(
     context: &Arc<Context>,
     queue: &QueueName,
-    ids: &[Bytes],
+    subjects: &[Subject],
     expect: bool,
 ) -> Result<Vec<Wait>> {
     let mut queues = lock(&context.outcome_waits.queues);
@@ -43,8 +42,8 @@ pub(crate) fn begin(
     });
     let asked_by = context.until();
     let mut state = lock(&waits.state);
-    let begun =
-        ids.iter().map(|id| Wait::new(waits, id, state.add(id, expect), asked_by)).collect();
+    let begin = |subject| Wait::new(waits, subject, state.add(subject, expect), asked_by);
+    let begun = subjects.iter().map(begin).collect();
     drop(state);
     waits.changed.notify_one();
     // A runtime that shuts down drops the task at once, which locks the queues.

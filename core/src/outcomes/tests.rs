@@ -6,14 +6,14 @@ use bytes::Bytes;
 
 use super::state::Receivers;
 use super::state::{Next, State};
-use crate::engine::{Awaited, Ended, EndingPlace, EndingReport, Endings, Found, Outcomes};
+use crate::engine::{Awaited, Ended, EndingPlace, EndingReport, Endings, Found, Outcomes, Subject};
 use crate::item::Outcome;
 
 const COMPLETED: Ended = Ended::Completed { retained: false };
 const RETAINED: Ended = Ended::Completed { retained: true };
 
-fn id() -> Bytes {
-    Bytes::from_static(b"a")
+fn id() -> Subject {
+    Subject::Item(Bytes::from_static(b"a"))
 }
 
 fn place(place: u64) -> EndingPlace {
@@ -54,7 +54,7 @@ fn answer_with(state: &mut State, at: u64, found: Found, reports: &[(u64, &'stat
 fn endings(reports: &[(u64, &'static str, Ended)]) -> Endings {
     let report = |(at, id, how): &(u64, &'static str, Ended)| EndingReport {
         place: place(*at),
-        id: Bytes::from_static(id.as_bytes()),
+        subject: how.subject(Bytes::from_static(id.as_bytes())),
         how: *how,
     };
     let last = reports.last().map(|(at, ..)| place(*at));
@@ -250,7 +250,7 @@ fn what_is_retained_is_read() {
         let mut call = registered(&mut state, 5, false);
         assert!(report(&mut state, 6, RETAINED));
         assert!(!report(&mut state, 6, RETAINED) || state.next_to_fetch().len() == 1);
-        let ids = vec![id()];
+        let ids = vec![Bytes::from_static(b"a")];
         assert_eq!(outcome(&mut call), None);
         // It did not fit at first.
         state.fetched(&ids, Vec::new());
@@ -300,4 +300,24 @@ fn a_wait_that_ends_leaves_nothing() {
     let request = ask(&mut state);
     answer(&mut state, request, 5, Found::Ended(Outcome::Cancelled));
     assert_eq!(outcome(&mut new), Some(Outcome::Cancelled));
+}
+
+#[test]
+fn an_item_and_a_group_with_one_id_share_requests_and_no_more() {
+    let group = Subject::Group(Bytes::from_static(b"a"));
+    let mut state = State::default();
+    let (mut of_item, mut of_group) = (state.add(&id(), false), state.add(&group, false));
+    for at in [5, 6] {
+        let request = ask(&mut state);
+        let asked: Vec<&Subject> = request.0.iter().map(|awaited| &awaited.subject).collect();
+        assert_eq!(asked, [&id(), &group]);
+        answer(&mut state, request, at, Found::Open);
+    }
+    // Whoever waits reads the group: there is nothing to fetch.
+    assert!(!report(&mut state, 7, Ended::Group));
+    assert_eq!(outcome(&mut of_group), Some(Ended::Group.outcome()));
+    assert_eq!(outcome(&mut of_item), None);
+    report(&mut state, 8, COMPLETED);
+    assert_eq!(outcome(&mut of_item), Some(completed(None)));
+    assert!(state.is_empty());
 }

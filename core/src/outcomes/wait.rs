@@ -1,13 +1,13 @@
-//! One call that waits for the end of one item.
+//! One call that waits for the end of one item or group.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
 use tokio::sync::oneshot::error::TryRecvError;
 
 use super::state::Receivers;
 use super::waits::QueueWaits;
+use crate::engine::Subject;
 use crate::item::Outcome;
 use crate::lock::lock;
 use crate::{Error, Result};
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// Ends the wait when it is dropped.
 pub(crate) struct Wait {
     waits: Arc<QueueWaits>,
-    id: Bytes,
+    subject: Subject,
     receivers: Receivers,
     /// When the engine must have been asked.
     asked_by: Instant,
@@ -24,11 +24,11 @@ pub(crate) struct Wait {
 impl Wait {
     pub(super) fn new(
         waits: &Arc<QueueWaits>,
-        id: &Bytes,
+        subject: &Subject,
         receivers: Receivers,
         asked_by: Instant,
     ) -> Wait {
-        Wait { waits: waits.clone(), id: id.clone(), receivers, asked_by }
+        Wait { waits: waits.clone(), subject: subject.clone(), receivers, asked_by }
     }
 
     /// `None`: the item has not ended by then. Without a time it waits for ever. It asks at least once, unless it cannot
@@ -68,7 +68,7 @@ impl Wait {
         }
     }
 
-    /// What is known now; `None`: the item has not ended as far as is known.
+    /// What is known now; `None`: it has not ended as far as is known.
     pub(crate) fn now(&mut self) -> Result<Option<Outcome>> {
         match self.receivers.outcome.try_recv() {
             Ok(ended) => ended.map(Some),
@@ -80,13 +80,14 @@ impl Wait {
 
 impl Drop for Wait {
     fn drop(&mut self) {
-        lock(&self.waits.state).remove(&self.id, self.receivers.serial);
+        lock(&self.waits.state).remove(&self.subject, self.receivers.serial);
         self.waits.changed.notify_one();
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use tokio::sync::oneshot;
 
     use super::*;
@@ -98,7 +99,8 @@ mod tests {
                 let waits = Arc::new(QueueWaits::new(&Arc::default()));
                 let (sender, outcome) = oneshot::channel();
                 let receivers = Receivers { serial: 1, asked: None, outcome };
-                let mut wait = Wait::new(&waits, &Bytes::new(), receivers, Instant::now());
+                let mut wait =
+                    Wait::new(&waits, &Subject::Item(Bytes::new()), receivers, Instant::now());
                 let mut sender = Some(sender);
                 // It is looked for first.
                 let ended = wait.unless(async {

@@ -7,6 +7,7 @@ mod cancel;
 mod change;
 mod clean;
 mod events;
+mod group_outcome;
 mod groups;
 mod history;
 mod keys;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::query::checked_ids;
 use super::work_queue::{WorkQueue, only};
-use crate::engine::Found;
+use crate::engine::{Found, Subject};
 use crate::item::Outcome;
 use crate::options::MAX_BATCH;
 use crate::outcomes;
@@ -64,15 +64,27 @@ impl WorkQueue {
         end: impl Future<Output = ()>,
     ) -> Result<Vec<Result<Option<Outcome>>>> {
         let ids = checked_ids(ids)?;
-        self.dispatch.open().await?;
         if options.wait == Some(Duration::ZERO) {
+            self.dispatch.open().await?;
             return all_or_each(self.look_at_outcomes(&ids, options.expect).await);
         }
+        let subjects: Vec<Subject> = ids.into_iter().map(Subject::Item).collect();
+        all_or_each(self.wait_for(&subjects, &options, end).await?)
+    }
+
+    /// Waits for each of them, until the time of the options is over or `end` ends.
+    pub(super) async fn wait_for(
+        &self,
+        subjects: &[Subject],
+        options: &OutcomeOptions,
+        end: impl Future<Output = ()>,
+    ) -> Result<Vec<Result<Option<Outcome>>>> {
+        let dispatch = &self.dispatch;
+        dispatch.open().await?;
         // A time that is too long for the clock is without a limit.
         let until = options.wait.and_then(|wait| Instant::now().checked_add(wait));
-        let dispatch = &self.dispatch;
-        let waits = outcomes::begin(&dispatch.context, &dispatch.queue, &ids, options.expect)?;
-        let mut outcomes = Vec::with_capacity(ids.len());
+        let waits = outcomes::begin(&dispatch.context, &dispatch.queue, subjects, options.expect)?;
+        let mut outcomes = Vec::with_capacity(subjects.len());
         let (mut end, mut has_ended) = (pin!(end), false);
         for mut wait in waits {
             if !has_ended {
@@ -87,7 +99,7 @@ impl WorkQueue {
             }
             outcomes.push(wait.now());
         }
-        all_or_each(outcomes)
+        Ok(outcomes)
     }
 
     async fn look_at_outcomes(&self, ids: &[Bytes], expect: bool) -> Vec<Result<Option<Outcome>>> {

@@ -1,9 +1,16 @@
 //! Schedules of the queue.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::work_queue::WorkQueue;
-use crate::schedule::{Changes, PutSchedule, Schedule, ScheduleInfo, SyncedSchedules, tick_due};
+use crate::options::MAX_SCHEDULES;
+use crate::pause::PauseOptions;
+use crate::query_options::GetOptions;
+use crate::schedule::{
+    Changes, Owned, PutSchedule, Schedule, ScheduleInfo, SyncedSchedules, check_deployment,
+    tick_due,
+};
 use crate::{Error, Result};
 
 impl WorkQueue {
@@ -21,11 +28,12 @@ impl WorkQueue {
 
     /// Makes the schedules of this owner those that it declares: adds and updates them, and removes its others. Those
     /// of other owners stay as they are. `revision` is that of all of them, such as the number of the
-    /// deployment or its time: what was stored or removed with a higher one stays, so an older deployment undoes
-    /// nothing. May be repeated after an error: each schedule is changed in a step of its own.
+    /// deployment or its time, up to 2^53. If anything of this owner is stored, or was removed, with a higher one, nothing is
+    /// changed and all are `outdated`: an older deployment undoes nothing. May be repeated after an error: each schedule is
+    /// changed in a step of its own.
     ///
     /// # Errors
-    /// `Invalid` for an empty owner, two schedules with one name, or as for
+    /// `Invalid` for an owner of no bytes, or outside its limits, two schedules with one name, or as for
     /// [`put_schedule`](WorkQueue::put_schedule); else see [`WorkQueue`].
     pub async fn sync_schedules(
         &self,
@@ -33,22 +41,33 @@ impl WorkQueue {
         revision: u64,
         schedules: Vec<Schedule>,
     ) -> Result<SyncedSchedules> {
-        if owner.is_empty() {
-            return Err(Error::invalid("sync_schedules without an owner"));
-        }
+        check_deployment(owner, revision, 1)?;
         let schedules: Vec<Schedule> = schedules
             .into_iter()
             .map(|schedule| schedule.owner(owner).revision(revision))
             .collect();
-        let mut names = std::collections::BTreeSet::new();
+        let mut declared = BTreeSet::new();
         for schedule in &schedules {
             schedule.validate(&self.dispatch.queue, self.dispatch.context.max_data)?;
-            if !names.insert(schedule.name()) {
+            if !declared.insert(schedule.name()) {
                 let name = schedule.name();
                 return Err(Error::invalid(format_args!("two schedules are named {name:?}")));
             }
         }
+        let read = || self.change_schedules(async |changes| changes.owned(owner).await);
+        let owned = read().await?;
+        let is_declared = |name: &&String| declared.contains(&***name);
         let mut synced = SyncedSchedules::default();
+        if owned.newest > revision {
+            synced.outdated = declared.iter().map(|&name| name.to_owned()).collect();
+            synced.outdated.extend(owned.live.iter().filter(|name| !is_declared(name)).cloned());
+            return Ok(synced);
+        }
+        // Those that go make room first only if they must: if this call stops, there are rather too many than too few.
+        let new = declared.iter().filter(|name| !owned.live.contains(**name)).count() as u64;
+        if owned.live_in_queue + new > MAX_SCHEDULES {
+            self.remove_undeclared(&declared, &owned, revision, &mut synced).await?;
+        }
         for schedule in &schedules {
             let name = schedule.name().to_owned();
             match self.change_schedules(async |changes| changes.put(schedule).await).await? {
@@ -58,15 +77,46 @@ impl WorkQueue {
                 PutSchedule::Outdated => synced.outdated.push(name),
             }
         }
-        let undeclared = async |changes: Changes<'_>| changes.undeclared(owner, &schedules).await;
-        for name in self.change_schedules(undeclared).await? {
-            let remove = async |changes: Changes<'_>| changes.remove(&name, Some(revision)).await;
-            match self.change_schedules(remove).await? {
-                true => synced.removed.push(name),
-                false => synced.outdated.push(name),
-            }
+        let owned = read().await?;
+        self.remove_undeclared(&declared, &owned, revision, &mut synced).await?;
+        if owned.newest > revision {
+            self.retract_added(&schedules, owned.newest, &mut synced).await?;
         }
         Ok(synced)
+    }
+
+    /// Removes those of the owner that it does not declare any more.
+    async fn remove_undeclared(
+        &self,
+        declared: &BTreeSet<&str>,
+        owned: &Owned,
+        revision: u64,
+        synced: &mut SyncedSchedules,
+    ) -> Result<()> {
+        for name in owned.live.iter().filter(|name| !declared.contains(&***name)) {
+            let remove = async |changes: Changes<'_>| changes.remove(name, Some(revision)).await;
+            match self.change_schedules(remove).await? {
+                true => synced.removed.push(name.clone()),
+                false => synced.outdated.push(name.clone()),
+            }
+        }
+        Ok(())
+    }
+
+    /// A newer deployment has declared its schedules meanwhile: what this one has added behind its back goes again.
+    async fn retract_added(
+        &self,
+        schedules: &[Schedule],
+        newest: u64,
+        synced: &mut SyncedSchedules,
+    ) -> Result<()> {
+        let added = std::mem::take(&mut synced.added);
+        for schedule in schedules.iter().filter(|one| added.iter().any(|name| name == one.name())) {
+            let retract = async |changes: Changes<'_>| changes.retract(schedule, newest).await;
+            self.change_schedules(retract).await?;
+            synced.outdated.push(schedule.name().to_owned());
+        }
+        Ok(())
     }
 
     /// The schedules of this queue, in the order of their names. Empty if there is none, or no queue.
@@ -74,7 +124,15 @@ impl WorkQueue {
     /// # Errors
     /// See [`WorkQueue`].
     pub async fn schedules(&self) -> Result<Vec<ScheduleInfo>> {
-        self.change_schedules(async |changes| changes.all().await).await
+        self.schedules_with(GetOptions::default()).await
+    }
+
+    /// [`schedules`](WorkQueue::schedules), perhaps without their data: for lists, if the data is large.
+    ///
+    /// # Errors
+    /// See [`WorkQueue`].
+    pub async fn schedules_with(&self, options: GetOptions) -> Result<Vec<ScheduleInfo>> {
+        self.change_schedules(async |changes| changes.all(options.data).await).await
     }
 
     /// Removes a schedule. The items that it has added stay. If it has a revision, that is kept, and its owner cannot put it
@@ -91,16 +149,32 @@ impl WorkQueue {
     /// # Errors
     /// `Invalid` for a name of the wrong length; else see [`WorkQueue`].
     pub async fn pause_schedule(&self, name: &str) -> Result<bool> {
-        self.change_schedules(async |changes| changes.set_paused(name, true).await).await
+        self.pause_schedule_with(name, PauseOptions::default()).await
     }
 
-    /// Continues a schedule after [`pause_schedule`](WorkQueue::pause_schedule), with the first tick from now on: those
+    /// As [`pause_schedule`](WorkQueue::pause_schedule), and says who pauses and why, which
+    /// [`schedules`](WorkQueue::schedules) show. Of several pauses the last one counts.
+    ///
+    /// # Errors
+    /// `Invalid` for a name of the wrong length, a text outside its limits, and a duration; else see [`WorkQueue`].
+    pub async fn pause_schedule_with(&self, name: &str, options: PauseOptions) -> Result<bool> {
+        let note = options.without_duration()?;
+        // A tick that is due was before the pause. Who cannot process it can pause nevertheless.
+        self.dispatch.open().await?;
+        if let Err(error) = tick_due(&self.dispatch).await {
+            let queue = &self.dispatch.queue;
+            tracing::warn!(%queue, name, %error, "what was due before a pause could not be added");
+        }
+        self.change_schedules(async |changes| changes.set_paused(name, Some(&note)).await).await
+    }
+
+    /// Continues a schedule after [`pause_schedule`](WorkQueue::pause_schedule), with the first tick from now on; an interval keeps its phase. Those
     /// during the pause were not missed. False: there is none.
     ///
     /// # Errors
     /// `Invalid` for a name of the wrong length; else see [`WorkQueue`].
     pub async fn resume_schedule(&self, name: &str) -> Result<bool> {
-        self.change_schedules(async |changes| changes.set_paused(name, false).await).await
+        self.change_schedules(async |changes| changes.set_paused(name, None).await).await
     }
 
     /// Adds the item of a schedule now, also if its last one has not ended or it is paused. Its next tick stays. False:

@@ -3,7 +3,8 @@
 use super::work_queue::WorkQueue;
 use crate::Result;
 use crate::engine::RequestId;
-use crate::settings::{Pause, PauseOptions, Settings, SettingsChange};
+use crate::pause::{Pause, PauseOptions};
+use crate::settings::{Settings, SettingsChange};
 
 impl WorkQueue {
     /// Changes settings of this queue, which are stored with it and hold for every client from now on. Only what
@@ -42,8 +43,8 @@ impl WorkQueue {
         self.pause_with(PauseOptions::default()).await
     }
 
-    /// As [`pause`](WorkQueue::pause), with options: for a time, after which leasing goes on by itself, and waiting
-    /// calls wake. Of several pauses the last one counts, whether it is shorter or longer than those before.
+    /// As [`pause`](WorkQueue::pause), with options: who pauses and why, which [`settings`](WorkQueue::settings) show; and for
+    /// a time, after which leasing goes on by itself, and waiting calls wake. Of several pauses the last one counts, whether it is shorter or longer than those before.
     ///
     /// # Errors
     /// `Invalid` for a duration outside its limits; else see [`WorkQueue`].
@@ -63,7 +64,7 @@ impl WorkQueue {
         let dispatch = &self.dispatch;
         let until = dispatch.open().await?;
         let (engine, queue) = (&dispatch.context.engine, &dispatch.queue);
-        let set = async |id: &RequestId| engine.set_paused(queue, pause, id).await;
+        let set = async |id: &RequestId| engine.set_paused(queue, &pause, id).await;
         dispatch.change(dispatch.lanes.run(until, set)).await
     }
 }

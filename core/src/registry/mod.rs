@@ -87,7 +87,7 @@ impl Client {
             )));
         }
         if let Some(name) = &options.name {
-            types::check_text("the name of a worker", name, 1)?;
+            types::check_name("the name of a worker", name, 1)?;
         }
         if let Some(queue) = &options.queue {
             QueueName::new(queue)?;
@@ -170,7 +170,7 @@ impl Client {
     }
 
     async fn set_quiet(&self, name: &str, quiet: bool) -> Result<()> {
-        types::check_text("the name of a worker", name, 1)?;
+        types::check_name("the name of a worker", name, 1)?;
         self.open_context()?.engine.set_quiet(name, quiet).await
     }
 }

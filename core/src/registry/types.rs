@@ -10,6 +10,7 @@ use crate::error::show_id;
 use crate::histogram::Histogram;
 use crate::name::QueueName;
 use crate::options::{MAX_BEAT_ENTRIES, MAX_ID, MAX_WORKER_TEXT};
+use crate::text::check_text;
 use crate::{Error, Result};
 
 /// Which worker: its name, which stays the same when it is started again, and its instance, which does not.
@@ -42,9 +43,13 @@ impl WorkerId {
         &self.instance
     }
 
-    pub(super) fn validate(&self) -> Result<()> {
-        check_text("the name of a worker", &self.name, 1)?;
-        check_text("the instance of a worker", &self.instance, 1)
+    /// Checks what every call with this worker checks.
+    ///
+    /// # Errors
+    /// `Invalid` for a name or an instance outside its limits.
+    pub fn validate(&self) -> Result<()> {
+        check_name("the name of a worker", &self.name, 1)?;
+        check_name("the instance of a worker", &self.instance, 1)
     }
 }
 
@@ -126,9 +131,9 @@ impl Beat {
     }
 
     fn check(&self) -> Result<()> {
-        check_text("the host", &self.host, 0)?;
-        check_text("the language", &self.language, 0)?;
-        check_text("the version", &self.version, 0)?;
+        check_name("the host", &self.host, 0)?;
+        check_name("the language", &self.language, 0)?;
+        check_name("the version", &self.version, 0)?;
         let counts = [("queues", self.queues.len()), ("running items", self.running.len())];
         for (what, count) in counts {
             if count > MAX_BEAT_ENTRIES {
@@ -156,18 +161,8 @@ pub(super) fn check_id(id: &[u8]) -> Result<()> {
     )))
 }
 
-pub(super) fn check_text(what: &str, text: &str, least: usize) -> Result<()> {
-    if !(least..=MAX_WORKER_TEXT).contains(&text.len()) {
-        let length = text.len();
-        return Err(Error::invalid(format_args!(
-            "{what} {} has {length} bytes, not between {least} and {MAX_WORKER_TEXT}",
-            show_id(text.as_bytes())
-        )));
-    }
-    if text.chars().any(char::is_control) {
-        return Err(Error::invalid(format_args!("{what} {text:?} has a control character")));
-    }
-    Ok(())
+pub(super) fn check_name(what: &str, name: &str, least: usize) -> Result<()> {
+    check_text(what, name, least..=MAX_WORKER_TEXT)
 }
 
 /// What a worker is told to do.

@@ -11,6 +11,7 @@ use super::types::{Missed, Schedule, ScheduleInfo};
 use crate::engine::StoredSchedule;
 use crate::item::Item;
 use crate::options::ms;
+use crate::pause::Begun;
 use crate::unix_time::from_ms;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +29,10 @@ pub(super) struct Body {
     pub(super) standing: Standing,
     /// When it was removed, on the engine's clock.
     pub(super) removed: Option<u64>,
+    /// When it was paused, by whom and why, as [`PauseNote::at`](crate::pause::PauseNote::at) has written it.
+    pub(super) pause: Option<String>,
+    /// When it would have been due when it was paused: so it keeps its phase.
+    pub(super) due: Option<u64>,
     pub(super) schedule: Schedule,
 }
 
@@ -36,6 +41,10 @@ struct Head {
     standing: Standing,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     removed: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pause: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    due: Option<u64>,
     rule: String,
     owner: String,
     revision: u64,
@@ -67,16 +76,24 @@ struct ItemHead {
     key: Option<String>,
     unique_for: u64,
     replace: bool,
+    successor: bool,
     expires_in: Option<u64>,
 }
 
 impl Body {
+    /// A schedule that is put for the first time.
+    pub(super) fn active(schedule: Schedule) -> Self {
+        Body { standing: Standing::Active, removed: None, pause: None, due: None, schedule }
+    }
+
     pub(super) fn write(&self) -> Bytes {
         let Schedule { name: _, rule, item, owner, revision, missed, grace, overlap } =
             &self.schedule;
         let head = Head {
             standing: self.standing,
             removed: self.removed,
+            pause: self.pause.clone(),
+            due: self.due,
             rule: rule.to_string(),
             owner: owner.clone(),
             revision: *revision,
@@ -96,6 +113,7 @@ impl Body {
                 key: item.key.as_ref().map(encode),
                 unique_for: ms(item.unique_for),
                 replace: item.replace,
+                successor: item.successor,
                 expires_in: item.expires_in.map(ms),
             },
         };
@@ -120,6 +138,7 @@ impl Body {
         item.key = head.item.key.as_deref().map(decode);
         item.unique_for = Duration::from_millis(head.item.unique_for);
         item.replace = head.item.replace;
+        item.successor = head.item.successor;
         item.expires_in = head.item.expires_in.map(Duration::from_millis);
         let schedule = Schedule {
             name: stored.name.clone(),
@@ -135,7 +154,8 @@ impl Body {
             grace: head.grace.map(Duration::from_millis),
             overlap: head.overlap,
         };
-        Some(Body { standing: head.standing, removed: head.removed, schedule })
+        let Head { standing, removed, pause, due, .. } = head;
+        Some(Body { standing, removed, pause, due, schedule })
     }
 
     pub(super) fn rule(&self) -> &ScheduleRule {
@@ -149,16 +169,30 @@ impl Body {
 
     pub(super) fn info(self, stored: StoredSchedule) -> ScheduleInfo {
         let Schedule { name, rule, item, owner, revision, missed, grace, overlap } = self.schedule;
+        let begun = self.pause.as_deref().map(Begun::read).unwrap_or_default();
         ScheduleInfo {
             name,
             rule,
-            item,
+            data: item.data,
+            priority: item.priority,
+            delay: item.delay,
+            max_attempts: item.max_attempts,
+            retain: item.retain,
+            unique: item.unique,
+            unique_for: item.unique_for,
+            replace: item.replace,
+            successor: item.successor,
+            key: item.key,
+            expires_in: item.expires_in,
             owner,
             revision,
             missed,
             grace,
             overlap,
             paused: self.standing == Standing::Paused,
+            paused_at: begun.at,
+            paused_by: begun.by,
+            pause_reason: begun.reason,
             next: stored.next_ms.map(from_ms),
             last_id: stored.last_id,
         }

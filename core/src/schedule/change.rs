@@ -1,5 +1,6 @@
 //! Changes of schedules, by those who declare or operate them.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::body::{Body, Standing};
@@ -9,6 +10,7 @@ use crate::clean::{Damage, DeepReport};
 use crate::dispatch::QueueContext;
 use crate::engine::{Schedules, StoredSchedule, Swap, Swapped, WhichSchedules};
 use crate::options::MAX_SCHEDULES;
+use crate::pause::PauseNote;
 use crate::{Error, Result};
 
 /// Changes schedules of one queue within the time of a call.
@@ -34,7 +36,7 @@ impl Changes<'_> {
         let engine = &self.queue.context.engine;
         let which = WhichSchedules::Named(name.to_owned());
         loop {
-            let read = engine.read_schedules(&self.queue.queue, &which).await?;
+            let read = engine.read_schedules(&self.queue.queue, &which, true).await?;
             let (swap, answer) = match decide(read.now_ms, read.found.first())? {
                 Change::Nothing(answer) => return Ok((answer, Vec::new())),
                 Change::Swap(swap, answer) => (swap, answer),
@@ -63,7 +65,7 @@ impl Changes<'_> {
 
     /// Deletes what is left of the schedule that was removed first, to make room for another one. False: none was removed.
     async fn forget_one(&self) -> Result<bool> {
-        let all = self.read_all().await?;
+        let all = self.read_all(false).await?;
         let removed = all.iter().filter(|(_, body)| body.standing == Standing::Removed);
         let Some((stored, _)) = removed.min_by_key(|(_, body)| body.removed) else {
             return Ok(false);
@@ -83,9 +85,10 @@ impl Changes<'_> {
         Ok(self.change(name, |now, stored| Ok(remove(stored, now, revision))).await?.0)
     }
 
-    pub(crate) async fn set_paused(&self, name: &str, paused: bool) -> Result<bool> {
+    /// `None`: it goes on.
+    pub(crate) async fn set_paused(&self, name: &str, pause: Option<&PauseNote>) -> Result<bool> {
         check_name("the name of a schedule", name, 1)?;
-        Ok(self.change(name, |now, stored| Ok(set_paused(stored, now, paused))).await?.0)
+        Ok(self.change(name, |now, stored| Ok(set_paused(stored, now, pause))).await?.0)
     }
 
     pub(crate) async fn run_now(&self, name: &str) -> Result<bool> {
@@ -94,9 +97,9 @@ impl Changes<'_> {
         Ok(added == [true])
     }
 
-    /// All schedules, in the order of their names.
-    pub(crate) async fn all(&self) -> Result<Vec<ScheduleInfo>> {
-        let mut found = self.read_all().await?;
+    /// All schedules, in the order of their names. Without `with_data` their data is empty.
+    pub(crate) async fn all(&self, with_data: bool) -> Result<Vec<ScheduleInfo>> {
+        let mut found = self.read_all(with_data).await?;
         found.retain(|(_, body)| body.standing != Standing::Removed);
         Ok(found.into_iter().map(|(stored, body)| body.info(stored)).collect())
     }
@@ -104,34 +107,46 @@ impl Changes<'_> {
     /// Finds, and with `mend` repairs, schedules that are due at another time than their rules say, or cannot be read.
     pub(crate) async fn check(&self, mend: bool, report: &mut DeepReport) -> Result<()> {
         let mut after = String::new();
-        while let Some(read) = self.read_page(&mut after).await? {
+        while let Some(read) = self.read_page(&mut after, false).await? {
             for stored in &read.found {
-                let Some((swap, wrong)) = mending(stored, read.now_ms) else { continue };
+                let Some((_, wrong)) = mending(stored, read.now_ms) else { continue };
                 let what = format!("schedule {:?} {wrong}", stored.name);
                 report.note(Damage::BadSettings, 1, mend, what);
                 if mend {
-                    // Refused: somebody else has changed it.
-                    self.queue.swap_schedule(&swap, self.queue.context.until()).await?;
+                    self.mend(&stored.name).await?;
                 }
             }
         }
         Ok(())
     }
 
-    /// The next schedules behind this name, which is then that of the last of them. `None`: there are no more.
-    async fn read_page(&self, after: &mut String) -> Result<Option<Schedules>> {
+    async fn mend(&self, name: &str) -> Result<()> {
+        let engine = &self.queue.context.engine;
+        let which = WhichSchedules::Named(name.to_owned());
+        let read = engine.read_schedules(&self.queue.queue, &which, true).await?;
+        if let Some((swap, _)) = read.found.first().and_then(|stored| mending(stored, read.now_ms))
+        {
+            // Refused: somebody else has changed it.
+            self.queue.swap_schedule(&swap, self.queue.context.until()).await?;
+        }
+        Ok(())
+    }
+
+    /// The next schedules behind this name, which is then that of the last of them. `None`: there are no more. Without
+    /// `with_data` none of them may be stored again.
+    async fn read_page(&self, after: &mut String, with_data: bool) -> Result<Option<Schedules>> {
         let engine = &self.queue.context.engine;
         let which = WhichSchedules::After(after.clone());
-        let read = engine.read_schedules(&self.queue.queue, &which).await?;
+        let read = engine.read_schedules(&self.queue.queue, &which, with_data).await?;
         let Some(last) = read.found.last() else { return Ok(None) };
         after.clone_from(&last.name);
         Ok(Some(read))
     }
 
-    /// With those that were removed.
-    async fn read_all(&self) -> Result<Vec<(StoredSchedule, Body)>> {
+    /// With those that were removed. `with_data`: as for `read_page`.
+    async fn read_all(&self, with_data: bool) -> Result<Vec<(StoredSchedule, Body)>> {
         let (mut found, mut after) = (Vec::new(), String::new());
-        while let Some(read) = self.read_page(&mut after).await? {
+        while let Some(read) = self.read_page(&mut after, with_data).await? {
             found.extend(read.found.into_iter().filter_map(|stored| {
                 let body = Body::read(&stored);
                 if body.is_none() {
@@ -145,22 +160,42 @@ impl Changes<'_> {
         Ok(found)
     }
 
-    /// The names of the owner's schedules that are not among these.
-    pub(crate) async fn undeclared(
-        &self,
-        owner: &str,
-        declared: &[Schedule],
-    ) -> Result<Vec<String>> {
-        let names: std::collections::BTreeSet<_> =
-            declared.iter().map(|schedule| &*schedule.name).collect();
-        let mut all = self.read_all().await?;
-        all.retain(|(stored, body)| {
-            body.standing != Standing::Removed
-                && body.schedule.owner == owner
-                && !names.contains(&*stored.name)
-        });
-        Ok(all.into_iter().map(|(stored, _)| stored.name).collect())
+    /// What is stored of this owner.
+    pub(crate) async fn owned(&self, owner: &str) -> Result<Owned> {
+        let mut owned = Owned::default();
+        for (stored, body) in self.read_all(false).await? {
+            let is_live = body.standing != Standing::Removed;
+            owned.live_in_queue += u64::from(is_live);
+            if body.schedule.owner == owner {
+                owned.newest = owned.newest.max(body.schedule.revision);
+                owned.live.extend(is_live.then_some(stored.name));
+            }
+        }
+        Ok(owned)
     }
+
+    /// Removes a schedule that this deployment has added, although a newer one does not have it.
+    pub(crate) async fn retract(&self, schedule: &Schedule, newest: u64) -> Result<bool> {
+        let Schedule { name, owner, revision, .. } = schedule;
+        let decide = |now, stored: Option<&StoredSchedule>| {
+            let is_own = readable(stored).is_some_and(|(_, body)| {
+                body.schedule.owner == *owner && body.schedule.revision == *revision
+            });
+            Ok(if is_own { remove(stored, now, Some(newest)) } else { Change::Nothing(false) })
+        };
+        Ok(self.change(name, decide).await?.0)
+    }
+}
+
+/// What is stored of an owner.
+#[derive(Debug, Default)]
+pub(crate) struct Owned {
+    /// The highest revision of its schedules, also of those that were removed.
+    pub(crate) newest: u64,
+    /// The names of its schedules.
+    pub(crate) live: BTreeSet<String>,
+    /// How many schedules the queue has, those of others too.
+    pub(crate) live_in_queue: u64,
 }
 
 fn put(
@@ -168,7 +203,7 @@ fn put(
     now: u64,
     stored: Option<&StoredSchedule>,
 ) -> Result<Change<PutSchedule>> {
-    let mut body = Body { standing: Standing::Active, removed: None, schedule: schedule.clone() };
+    let mut body = Body::active(schedule.clone());
     let first = body.rule().next(now, now);
     let Some(stored) = stored else {
         let swap = Swap::first(&schedule.name, body.write(), first);
@@ -194,7 +229,9 @@ fn put(
     }
     // An operator's pause stays.
     body.standing = before.standing;
+    body.pause.clone_from(&before.pause);
     let same_rule = before.rule() == body.rule();
+    body.due = before.due.filter(|_| same_rule);
     let next = match (before.standing, stored.next_ms) {
         (Standing::Paused, _) => None,
         // The clock may have been set back since.
@@ -248,18 +285,36 @@ fn remove(stored: Option<&StoredSchedule>, now: u64, revision: Option<u64>) -> C
     }
     body.standing = Standing::Removed;
     body.removed = Some(now);
+    (body.pause, body.due) = (None, None);
     body.schedule.item = crate::Item::new([]);
     Change::Swap(Swap::new(stored, body.write(), None), true)
 }
 
-fn set_paused(stored: Option<&StoredSchedule>, now: u64, paused: bool) -> Change<bool> {
+fn set_paused(
+    stored: Option<&StoredSchedule>,
+    now: u64,
+    pause: Option<&PauseNote>,
+) -> Change<bool> {
     let Some((stored, mut body)) = readable(stored) else { return Change::Nothing(false) };
-    let standing = if paused { Standing::Paused } else { Standing::Active };
-    if body.standing == standing {
+    if pause.is_none() && body.standing == Standing::Active {
         return Change::Nothing(true);
     }
-    body.standing = standing;
-    let next = if paused { None } else { body.rule().next(now, now) };
+    // Of several pauses the last one counts, as for queues.
+    body.pause = pause.map(|note| note.at(now));
+    let next = if pause.is_some() {
+        body.standing = Standing::Paused;
+        body.due = body.due.or(stored.next_ms);
+        None
+    } else {
+        body.standing = Standing::Active;
+        let (due, latest) = (body.due.take(), body.rule().next(now, now));
+        match due {
+            Some(due) if due <= now => body.rule().next(due, now),
+            // The clock may have been set back since.
+            Some(due) if latest.is_none_or(|latest| due <= latest) => Some(due),
+            _ => latest,
+        }
+    };
     Change::Swap(Swap::new(stored, body.write(), next), true)
 }
 

@@ -12,7 +12,8 @@ mod ticker;
 mod ticks;
 mod types;
 
-pub(crate) use self::change::Changes;
+pub(crate) use self::change::{Changes, Owned};
 pub use self::rule::ScheduleRule;
 pub(crate) use self::ticker::{begin_to_tick, tick_due};
+pub(crate) use self::types::check_deployment;
 pub use self::types::{Missed, PutSchedule, Schedule, ScheduleInfo, SyncedSchedules};

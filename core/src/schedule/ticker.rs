@@ -39,7 +39,7 @@ pub(crate) fn begin_to_tick(queue: &Arc<QueueContext>) {
 pub(crate) async fn tick_due(queue: &QueueContext) -> Result<Option<Duration>> {
     let engine = &queue.context.engine;
     for _ in 0..ROUNDS {
-        let read = engine.read_schedules(&queue.queue, &WhichSchedules::Due).await?;
+        let read = engine.read_schedules(&queue.queue, &WhichSchedules::Due, true).await?;
         if read.deferred && engine.distribute(&queue.queue).await? {
             continue;
         }

@@ -36,7 +36,15 @@ pub(super) fn tick(stored: &StoredSchedule, body: &Body, now: u64) -> Option<Swa
         let missed = missed.take_while(|at| next.is_none_or(|next| *at < next) && *at <= now);
         (missed.take(most).collect(), next)
     };
-    let mut items: Vec<Item> = times.into_iter().map(|at| item(body, &shown(at))).collect();
+    let mut items: Vec<Item> = times
+        .into_iter()
+        .map(|at| {
+            let mut item = item(body, &shown(at));
+            // It begins with the tick.
+            item.delay = item.delay.saturating_sub(Duration::from_millis(now - at));
+            item
+        })
+        .collect();
     if !body.schedule.overlap {
         items.truncate(1);
     }

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 
 use super::rule::ScheduleRule;
-use crate::error::show_id;
 use crate::item::Item;
 use crate::name::QueueName;
 use crate::options::{
     MAX_CAUGHT_UP, MAX_INTERVAL, MAX_SCHEDULE_DATA, MAX_SCHEDULE_NAME, check_duration,
 };
+use crate::text::check_text;
 use crate::{Error, Result};
 
 /// What is done about ticks that were missed: those that nobody processed within their grace.
@@ -100,10 +100,7 @@ impl Schedule {
     }
 
     fn check(&self, queue: &QueueName, max_data: usize) -> Result<()> {
-        check_name("the owner", &self.owner, 0)?;
-        if self.revision > 1 << 53 {
-            return Err(Error::invalid(format_args!("revision {} is above 2^53", self.revision)));
-        }
+        check_deployment(&self.owner, self.revision, 0)?;
         if let Missed::All(most) = self.missed
             && !(1..=MAX_CAUGHT_UP).contains(&most)
         {
@@ -131,19 +128,17 @@ impl Schedule {
     }
 }
 
-pub(super) fn check_name(what: &str, name: &str, least: usize) -> Result<()> {
-    if !(least..=MAX_SCHEDULE_NAME).contains(&name.len()) {
-        return Err(Error::invalid(format_args!(
-            "{what} {} has {} bytes, not between {least} and {MAX_SCHEDULE_NAME}",
-            show_id(name.as_bytes()),
-            name.len()
-        )));
-    }
-    // Not every language has texts with NUL, and people read them on terminals.
-    if name.chars().any(char::is_control) {
-        return Err(Error::invalid(format_args!("{what} {name:?} has a control character")));
+/// `least`: how many bytes the owner has at least.
+pub(crate) fn check_deployment(owner: &str, revision: u64, least: usize) -> Result<()> {
+    check_name("the owner", owner, least)?;
+    if revision > 1 << 53 {
+        return Err(Error::invalid(format_args!("revision {revision} is above 2^53")));
     }
     Ok(())
+}
+
+pub(super) fn check_name(what: &str, name: &str, least: usize) -> Result<()> {
+    check_text(what, name, least..=MAX_SCHEDULE_NAME)
 }
 
 /// A schedule as it is stored.
@@ -154,8 +149,28 @@ pub struct ScheduleInfo {
     pub name: String,
     /// When it adds items.
     pub rule: ScheduleRule,
-    /// What each tick adds. The id is that of no item.
-    pub item: Item,
+    /// The data of its items; empty if it was read without.
+    pub data: Bytes,
+    /// The priority of its items.
+    pub priority: u8,
+    /// How long after its tick an item is ready. Zero: at once.
+    pub delay: Duration,
+    /// The limit of attempts of its items. `None`: they have none of their own.
+    pub max_attempts: Option<u32>,
+    /// How long an item is retained after its completion. Zero: not at all, unless the queue says so.
+    pub retain: Duration,
+    /// The unique key of its items, if they have one.
+    pub unique: Option<Bytes>,
+    /// How long the unique key stays taken at least. Zero: no longer than the item needs it.
+    pub unique_for: Duration,
+    /// Whether an item replaces another one that has its unique key.
+    pub replace: bool,
+    /// Whether it waits for the end of the lease if that one is leased: see [`Item::successor`](crate::Item::successor).
+    pub successor: bool,
+    /// The [key](crate::Item::key) of its items, if they have one.
+    pub key: Option<Bytes>,
+    /// After which time an item is dead that was not leased. `None`: it does not expire.
+    pub expires_in: Option<Duration>,
     /// Who declares it; empty: nobody.
     pub owner: String,
     /// The revision of its owner.
@@ -168,6 +183,12 @@ pub struct ScheduleInfo {
     pub overlap: bool,
     /// Whether it is paused.
     pub paused: bool,
+    /// When it was paused, by the server's clock. `None`: it is not paused.
+    pub paused_at: Option<SystemTime>,
+    /// [Who](crate::PauseOptions::by) has paused it. Empty: it is not paused, or nobody said so.
+    pub paused_by: String,
+    /// [Why](crate::PauseOptions::reason) it was paused. Empty: it is not paused, or nobody said so.
+    pub pause_reason: String,
     /// The next tick; `None` while it is paused.
     pub next: Option<SystemTime>,
     /// The id of the last item that it has added; `None`: it has added none.
@@ -200,6 +221,6 @@ pub struct SyncedSchedules {
     pub removed: Vec<String>,
     /// The same ones were stored.
     pub unchanged: Vec<String>,
-    /// Their owner has stored or removed them with a higher revision.
+    /// A newer deployment of the owner has stored or removed schedules: these stay as they are.
     pub outdated: Vec<String>,
 }

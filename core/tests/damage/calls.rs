@@ -721,6 +721,72 @@ async fn following(stage: &mut Stage) {
     assert!(queue.check().await.unwrap().is_sound());
 }
 
+/// Ends of the leases of 1,000 items, each with a successor, which has taken the place of another one.
+async fn succeeding(stage: &mut Stage) {
+    let queue = stage.queue("successors");
+    queue.set_key_limits([("k", Some(1_000))]).await.unwrap();
+    let added = |n: usize| {
+        let item = item(n.to_string()).key("k").unique(format!("u{n}")).unique_for(secs(1));
+        item.retain(secs(60)).max_attempts(2).expires_in(secs(60)).replace().successor()
+    };
+    let next = |n: usize, round: usize| {
+        let next = added(n).follow_up(FollowUp::new(On::Dead, item(format!("{n} died"))));
+        let next = if round.is_multiple_of(2) { next.delay(secs(1)) } else { next };
+        // Found by its id, or by its unique key.
+        if n.is_multiple_of(3) {
+            next.unique(format!("{n} {round}"))
+        } else {
+            next.with_id(format!("{n} {round}"))
+        }
+    };
+    await_all(&queue, (0..1_000).map(|n| n.to_string())).await;
+    for round in 0..8 {
+        assert_eq!(queue.add_items((0..1_000).map(added)).await.unwrap(), [true; 1_000]);
+        let leases = lease(&queue, 1_000, secs(30)).await;
+        for again in 0..2 {
+            let next = (0..1_000).map(|n| next(n, 2 * round + again));
+            assert_eq!(queue.add_items(next).await.unwrap(), [true; 1_000]);
+        }
+        match round {
+            0 => drop(queue.complete_many(&leases).await.unwrap()),
+            1 => drop(queue.complete_and_lease(&leases[..900], 100, at_once()).await.unwrap()),
+            2 => {
+                let failures = leases.iter().map(|lease| (lease, "no"));
+                queue.fail_many_with(failures, FailOptions::new().dead()).await.unwrap();
+            }
+            3 => drop(queue.release_many(&leases, Duration::ZERO).await.unwrap()),
+            4 => {
+                stage.bench.advance(secs(30));
+                lease(&queue, 1, secs(30)).await;
+                queue.light_clean().await.unwrap();
+            }
+            5 => drop(queue.cancel_many((0..1_000).map(|n| n.to_string())).await.unwrap()),
+            6 => drop(queue.remove_many((0..1_000).map(|n| n.to_string())).await.unwrap()),
+            _ => {
+                // As if steps had stopped half-way.
+                stage.raw("UNLINK", "successors", "leased", &[]);
+                assert!(!queue.check().await.unwrap().is_sound());
+                queue.deep_clean().await.unwrap();
+                queue.deep_clean().await.unwrap();
+            }
+        }
+        assert!(queue.check().await.unwrap().is_sound(), "after round {round}");
+        for state in leaseq::State::ALL {
+            queue.purge(state).await.unwrap();
+        }
+        stage.bench.advance(secs(2));
+        queue.light_clean().await.unwrap();
+    }
+    stage.raw(
+        "HSET",
+        "successors",
+        "successors",
+        &["!x".into(), "y".into(), "z".into(), "w".into()],
+    );
+    assert!(!queue.deep_clean().await.unwrap().is_sound());
+    assert!(queue.check().await.unwrap().is_sound());
+}
+
 /// The same for other queues, one of which has forgotten a lane, and lanes of queues that are gone.
 async fn delivering(stage: &mut Stage) {
     let source = stage.queue("source");
@@ -760,6 +826,16 @@ async fn grouping(stage: &mut Stage) {
         members.push(item(&id).in_group(&group, 0));
     }
     far.add_items(members).await.unwrap();
+    // Somebody waits for all of them.
+    let mut waits = tokio::task::JoinSet::new();
+    for n in 0..1_000u32 {
+        let home = home.clone();
+        waits.spawn(async move {
+            let options = OutcomeOptions::new().wait(ms(1));
+            home.group_outcome(n.to_string(), options).await.unwrap()
+        });
+    }
+    assert!(waits.join_all().await.iter().all(Option::is_none));
     let large = home.create_group(NewGroup::new("large")).await.unwrap();
     let places = (0..1_000u32).map(|n| item(format!("m{n}")).in_group(&large, n * 100));
     far.add_items(places).await.unwrap();
@@ -801,6 +877,7 @@ async fn no_script_calls_the_server_more_than_a_thousand_times() {
     looking(&mut stage).await;
     auditing(&mut stage).await;
     scheduling(&mut stage).await;
+    succeeding(&mut stage).await;
     following(&mut stage).await;
     attaching(&mut stage).await;
     delivering(&mut stage).await;

@@ -84,7 +84,10 @@ async fn mended_settings_have_another_revision_and_no_pause_ends() {
     let limits = SettingsChange::new().max_dead(1);
     let before = queue.configure(limits).await.unwrap().unwrap().revision;
     let mut hurt = Hurt { raw: &mut raw, queue: "jobs" };
-    hurt.run("HSET", "meta", &["settings", "max_dead=x", "paused", "yes"]);
+    let note = ["pause_note", "when\n"];
+    hurt.run("HSET", "meta", &["settings", "max_dead=x", "paused", "yes", note[0], note[1]]);
+    // Nobody is kept from its settings.
+    assert_eq!(queue.settings().await.unwrap().paused_at, None);
     queue.deep_clean().await.unwrap();
     let mended = queue.settings().await.unwrap();
     assert_eq!((mended.max_dead, mended.revision), (None, before + 1), "the clock has not moved");

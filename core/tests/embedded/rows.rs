@@ -508,7 +508,7 @@ async fn settings_out_of_range_count_as_none() {
     hurt(
         &place,
         "UPDATE queue SET max_dead = -1, max_attempts = 70000, retain = 1 << 50, max_retained = 7,
-        revision = -3, paused = 1 << 50, swept = -1",
+        revision = -3, paused = 1 << 50, swept = -1, pause_note = 'x'",
     );
     let queue = place.queue().await;
     let settings = queue.settings().await.unwrap();
@@ -517,8 +517,8 @@ async fn settings_out_of_range_count_as_none() {
         (None, None, Some(7))
     );
     assert_eq!((settings.retain, settings.revision), (Duration::ZERO, 0));
-    assert_eq!(found(&queue.check().await.unwrap(), Damage::BadSettings), 6);
-    assert_eq!(found(&queue.deep_clean().await.unwrap(), Damage::BadSettings), 6);
+    assert_eq!(found(&queue.check().await.unwrap(), Damage::BadSettings), 7);
+    assert_eq!(found(&queue.deep_clean().await.unwrap(), Damage::BadSettings), 7);
     assert_sound(&queue).await;
     let mended = queue.settings().await.unwrap();
     assert!(mended.revision > 1_700_000_000_000, "nobody has seen it");

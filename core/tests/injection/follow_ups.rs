@@ -98,9 +98,7 @@ async fn stops(script: &str, fires: &[&str], act: impl AsyncFn(&WorkQueue, &Leas
                     *came.entry(id).or_default() += times;
                 }
             }
-            // Records without ids that have been added again since come back with a clean that is too late.
-            let most = if script == "distribute" && !cleans { 2 } else { 1 };
-            let once = |times: usize| (1..=most).contains(&times);
+            let once = |times: usize| times == 1;
             for id in IDS.iter().filter(|id| **id != "dead") {
                 let times = |how| came.get(&format!("{id} {how}")).copied().unwrap_or(0);
                 assert!(once(times("ended")), "{id} ended: {came:?}");
@@ -244,10 +242,84 @@ async fn attaching() {
 #[tokio::test]
 async fn what_is_distributed() {
     stops("distribute", &["added"], async |queue, leases| {
-        let options = CompleteOptions::new().adds([vec![], vec![], vec![item("added")]]);
-        queue.complete_many_with(leased(leases), options).await.map(drop)
+        let options = FailOptions::new().dead().adds([vec![], vec![], vec![item("added")]]);
+        let failures = leased(leases).into_iter().map(|lease| (lease, "no"));
+        queue.fail_many_with(failures, options).await.map(drop)
     })
     .await;
+}
+
+/// Follow-ups without options, which completions add by a shorter way. Wherever the script stops, each comes once.
+#[tokio::test]
+async fn plain_follow_ups_of_completions() {
+    let mut stage = Stage::new().await;
+    for (script, cleans) in [
+        ("complete extended", true),
+        ("complete extended", false),
+        ("complete_and_lease extended", true),
+        ("complete_and_lease extended", false),
+    ] {
+        let mut calls = 0;
+        loop {
+            calls += 1;
+            let queue = stage.new_queue();
+            for n in 0..3 {
+                let next = FollowUp::new(On::Completed, item(format!("{n}-next")));
+                queue.add_item(item(n.to_string()).follow_up(next)).await.unwrap();
+            }
+            let options = LeaseOptions::new(LONG).wait(Duration::ZERO);
+            let leases = queue.lease_many(3, options).await.unwrap();
+            expect_waiters(&mut stage.raw, queue.name());
+            fail_after(&mut stage.raw, script, calls);
+            let mut came = BTreeMap::new();
+            let answer = match script {
+                "complete extended" => {
+                    queue.complete_many(&leases).await.map(|done| (done, vec![]))
+                }
+                _ => {
+                    let both = queue.complete_and_lease(&leases, 2, at_once()).await;
+                    both.map(|both| (both.completed, both.leases))
+                }
+            };
+            let failed = has_failed(&mut stage.raw, script);
+            eprintln!("{script} stopped after call {calls}, cleaned {cleans}: {failed}");
+            match answer {
+                Ok((done, leased)) => {
+                    assert_eq!(done, [true; 3]);
+                    // They are there for the same step.
+                    assert_eq!(leased.len(), if script == "complete extended" { 0 } else { 2 });
+                    for id in ids(&leased) {
+                        *came.entry(id).or_default() += 1;
+                    }
+                    queue.complete_many(&leased).await.unwrap();
+                }
+                Err(error) => assert!(failed && error.kind() == ErrorKind::Internal, "{error}"),
+            }
+            for _ in 0..2 {
+                if cleans {
+                    queue.deep_clean().await.unwrap();
+                    assert_sound(&queue).await;
+                }
+                for (id, times) in work(&stage.bench, &queue).await {
+                    *came.entry(id).or_default() += times;
+                }
+                queue.deep_clean().await.unwrap();
+            }
+            for n in 0..3 {
+                let times = came.get(&format!("{n}-next")).copied().unwrap_or(0);
+                assert_eq!(times, 1, "{n}-next: {came:?}");
+            }
+            let prefix = format!("leaseq:{{{}}}", queue.name());
+            for key in ["deferred", "follow_ups"] {
+                let key = format!("{prefix}:{key}");
+                assert_eq!(stage.raw.exists::<_, bool>(&key), Ok(false), "{key}");
+            }
+            if !failed {
+                assert!(calls > 1, "{script} makes no call");
+                break;
+            }
+        }
+    }
 }
 
 /// What the end of items adds to another queue. Wherever a script of either queue stops, each is added once.
@@ -282,7 +354,10 @@ async fn stops_on_the_way(script: &str, renumbers: bool) {
             let leases = source.lease_many(3, options).await.unwrap();
             fail_after(&mut stage.raw, script, calls);
             let results = CompleteOptions::new().results(vec![Some("done".into()); 3]);
-            assert_eq!(source.complete_many_with(&leases, results).await.unwrap(), [true; 3]);
+            match source.complete_many_with(&leases, results).await {
+                Ok(done) => assert_eq!(done, [true; 3]),
+                Err(error) => assert!(script.starts_with("complete"), "{error}"),
+            }
             let failed = has_failed(&mut stage.raw, script);
             eprintln!("{script} stopped after call {calls}, cleaned {cleans}: {failed}");
             // Another client, which does not wait with the target.
@@ -329,6 +404,7 @@ async fn stops_on_the_way(script: &str, renumbers: bool) {
 
 #[tokio::test]
 async fn what_is_distributed_to_another_queue() {
+    stops_on_the_way("complete extended", false).await;
     stops_on_the_way("distribute", false).await;
 }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use ::redis::Commands;
-use leaseq::{ErrorKind, FailOptions, FollowUp, Group, NewGroup, On, State, WorkQueue};
+use leaseq::{
+    ErrorKind, FailOptions, FollowUp, Group, NewGroup, On, OutcomeOptions, State, WorkQueue,
+};
 
 use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
@@ -43,6 +45,14 @@ async fn stops(script: &str) {
                 .follow_up(then(On::Dead, "then"))
                 .follow_up(then(On::Ended, "then too"));
             let group: Group = again(async || home.create_group(new.clone()).await).await;
+            // Somebody waits for it.
+            let waits = stage.bench.client().await.queue(home.name()).unwrap();
+            let outcome = match cleans {
+                true => Some(tokio::spawn(async move {
+                    waits.group_outcome("g", OutcomeOptions::new()).await
+                })),
+                false => None,
+            };
             far.add_item(item("a").in_group(&group, 0)).await.unwrap();
             let a = take(&far).await;
             far.add_item(item("b").in_group(&group, 1)).await.unwrap();
@@ -98,6 +108,9 @@ async fn stops(script: &str) {
             }
             let info = home.group("g").await.unwrap().unwrap();
             assert_eq!((info.places, info.ended, info.has_ended), (Some(3), 3, true), "{info:?}");
+            if let Some(outcome) = outcome {
+                assert_eq!(outcome.await.unwrap().unwrap().unwrap().info(), Some(&info));
+            }
             // Records without ids that have been added again since come back with a clean that is too late.
             let most = if cleans { 1 } else { 2 };
             for id in ["then", "then too"] {

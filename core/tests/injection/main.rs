@@ -18,6 +18,8 @@ mod keys;
 mod keys_again;
 mod scenarios;
 mod schedules;
+mod successor_follow_ups;
+mod successors;
 #[path = "../support/mod.rs"]
 mod support;
 mod verify;

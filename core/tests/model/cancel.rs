@@ -10,7 +10,10 @@ impl Model {
         let Some(generation) = self.named(target) else { return false };
         let entry = self.items.get_mut(&generation).unwrap();
         match entry.state {
-            State::Leased => entry.marked = true,
+            State::Leased => {
+                entry.marked = true;
+                self.waiting.remove(&generation);
+            }
             State::Ready | State::Delayed if entry.expires.is_some_and(|at| at <= self.now) => {
                 return false;
             }

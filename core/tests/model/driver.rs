@@ -132,6 +132,7 @@ impl Driver<'_> {
             97..98 => self.counts(&queue).await,
             _ => self.list(&queue).await,
         }
+        self.decide(&queue).await;
     }
 
     pub(crate) fn note(&mut self, step: String) {
@@ -169,8 +170,11 @@ impl Driver<'_> {
         let expires_in = [1, 5, 20, 100, 1000, 5000].choose(&mut self.rng).copied();
         let expires_in = expires_in.filter(|_| expires);
         let replace = self.rng.random_bool(0.4);
+        let successor = replace && self.rng.random_bool(0.6);
         let key = self.key();
-        More { retain: self.keeping(), unique, unique_for, replace, expires_in, key }
+        let retain = self.keeping();
+        let due_at = None;
+        More { retain, unique, unique_for, replace, successor, due_at, expires_in, key }
     }
 
     /// How long completed items are retained, and the results of this many.

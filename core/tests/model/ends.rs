@@ -13,6 +13,9 @@ pub(crate) struct More {
     pub(crate) unique: Option<Vec<u8>>,
     pub(crate) unique_for: u64,
     pub(crate) replace: bool,
+    pub(crate) successor: bool,
+    /// When it is due; without it, its delay counts.
+    pub(crate) due_at: Option<u64>,
     pub(crate) expires_in: Option<u64>,
     pub(crate) key: Option<Vec<u8>>,
 }
@@ -21,7 +24,7 @@ pub(crate) struct More {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Owner {
     generation: u64,
-    until: u64,
+    pub(crate) until: u64,
 }
 
 /// What a batch of adds has done so far.
@@ -29,6 +32,17 @@ pub(crate) struct Owner {
 pub(crate) struct Batch {
     ids: Vec<Vec<u8>>,
     keys: Vec<Vec<u8>>,
+    /// The leased items that have got a successor.
+    waited_for: Vec<u64>,
+}
+
+/// Whether there is room for an item.
+pub(crate) enum Room {
+    Taken,
+    /// Its key is reserved until then.
+    Until(u64),
+    /// It waits until this item is no longer leased.
+    Behind(u64),
 }
 
 impl Entry {
@@ -116,26 +130,40 @@ impl Model {
         }
     }
 
-    /// Deletes what an item may replace. `None`: something is in the way; else until when its key is reserved.
-    pub(crate) fn make_room(&mut self, id: &[u8], more: &More, batch: &mut Batch) -> Option<u64> {
+    /// Deletes what an item may replace.
+    pub(crate) fn make_room(&mut self, id: &[u8], more: &More, batch: &mut Batch) -> Room {
         if batch.ids.iter().any(|other| other == id) {
-            return None;
+            return Room::Taken;
         }
         batch.ids.push(id.to_vec());
         let key = more.unique.as_deref();
         if key.is_some_and(|key| batch.keys.iter().any(|other| other == key)) {
-            return None;
+            return Room::Taken;
         }
         let same = self.find(id);
         let owner = key.and_then(|key| self.owner(key));
         let alive = owner.filter(|o| self.has(o.generation, key)).map(|o| o.generation);
         if owner.is_some_and(|o| alive.is_none() && same != Some(o.generation)) {
-            return None;
+            return Room::Taken;
         }
+        let same = same.or_else(|| self.leased_before(|waiting| waiting.item.id() == id));
+        let alive = alive.or_else(|| {
+            key.and_then(|key| {
+                self.leased_before(|waiting| waiting.more.unique.as_deref() == Some(key))
+            })
+        });
         if let Some(generation) = same.or(alive) {
             let two = alive.is_some_and(|alive| alive != generation);
-            if !more.replace || two || self.items[&generation].state == State::Leased {
-                return None;
+            if !more.replace || two {
+                return Room::Taken;
+            }
+            if self.items[&generation].state == State::Leased {
+                if !more.successor || batch.waited_for.contains(&generation) {
+                    return Room::Taken;
+                }
+                batch.waited_for.push(generation);
+                batch.keys.extend(key.map(<[u8]>::to_vec));
+                return Room::Behind(generation);
             }
             self.replaced += 1;
             self.forget(generation);
@@ -145,7 +173,7 @@ impl Model {
         }
         batch.keys.extend(key.map(<[u8]>::to_vec));
         let reserved = if more.unique_for > 0 { self.now + more.unique_for } else { 0 };
-        Some(owner.map_or(0, |owner| owner.until).max(reserved))
+        Room::Until(owner.map_or(0, |owner| owner.until).max(reserved))
     }
 
     pub(crate) fn move_key(&mut self, key: Option<&[u8]>, old: u64, new: u64) {
@@ -166,7 +194,8 @@ impl Model {
     pub(crate) fn take_key_again(&mut self, generation: u64) -> bool {
         let Some(key) = self.items[&generation].unique.clone() else { return true };
         let owner = self.owner(&key);
-        if owner.is_some_and(|owner| owner.generation != generation) {
+        let waits = self.leased_before(|waiting| waiting.more.unique.as_ref() == Some(&key));
+        if waits.is_some() || owner.is_some_and(|owner| owner.generation != generation) {
             return false;
         }
         self.take_key(Some(key), generation, owner.map_or(0, |owner| owner.until));

@@ -14,6 +14,7 @@ mod model;
 mod outcomes;
 mod settings;
 mod steps;
+mod successors;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use leaseq::{EndingKind, State};
 
-use crate::ends::{Batch, More, Owner};
+use crate::ends::{Batch, More, Owner, Room};
 use crate::settings::{Settings, Used};
+use crate::successors::Waiting;
 
 /// What proves that a lease is the current one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,11 +105,15 @@ pub(crate) struct Model {
     generations: u64,
     pub(crate) items: BTreeMap<u64, Entry>,
     pub(crate) ids: HashMap<Vec<u8>, u64>,
+    /// Successors, by the leased items whose places they are to take.
+    pub(crate) waiting: BTreeMap<u64, Waiting>,
     /// Owners of unique keys.
     pub(crate) keys: HashMap<Vec<u8>, Owner>,
     pub(crate) key_limits: HashMap<Vec<u8>, u32>,
     /// Until when each key has not refilled, in µs.
     pub(crate) refills: HashMap<Vec<u8>, u64>,
+    /// Retained items, of which so many have gone.
+    pub(crate) undecided: Option<(Vec<u64>, usize)>,
     pub(crate) replaced: u64,
     pub(crate) expired_unleased: u64,
     pub(crate) cancelled: u64,
@@ -129,10 +134,27 @@ impl Model {
         more: &More,
         batch: &mut Batch,
     ) -> bool {
-        let Some(until) = self.make_room(item.id(), more, batch) else { return false };
+        let room = self.make_room(item.id(), more, batch);
+        if matches!(room, Room::Taken) {
+            return false;
+        }
         self.generations += 1;
+        let (generation, added_at, item, more) =
+            (self.generations, self.now, item.clone(), more.clone());
+        let added = Waiting { generation, added_at, item, options, more };
+        match room {
+            Room::Behind(leased) => drop(self.waiting.insert(leased, added)),
+            Room::Until(until) => self.insert(&added, until),
+            Room::Taken => {}
+        }
+        true
+    }
+
+    pub(crate) fn insert(&mut self, added: &Waiting, until: u64) {
+        let Waiting { generation, added_at, item, options, more } = added;
         self.exists = true;
-        let (priority, delay, max_attempts) = options;
+        let (priority, delay, max_attempts) = *options;
+        let delay = more.due_at.map_or(delay, |at| at.saturating_sub(self.now));
         let entry = Entry {
             id: item.id().to_vec(),
             data: item.data().to_vec(),
@@ -143,7 +165,7 @@ impl Model {
             error: String::new(),
             endings: Vec::new(),
             releases: None,
-            added_at: self.now,
+            added_at: *added_at,
             progress: None,
             state: State::Ready,
             at: 0,
@@ -158,12 +180,11 @@ impl Model {
             front: false,
             delivery: 0,
         };
-        self.ids.insert(entry.id.clone(), self.generations);
-        self.items.insert(self.generations, entry);
-        self.take_key(more.unique.clone(), self.generations, until);
+        self.ids.insert(entry.id.clone(), *generation);
+        self.items.insert(*generation, entry);
+        self.take_key(more.unique.clone(), *generation, until);
         self.totals[0] += 1;
-        self.come_back(self.generations, false, delay);
-        true
+        self.come_back(*generation, false, delay);
     }
 
     /// To the front or the back of its priority, at once or after a delay.
@@ -197,7 +218,8 @@ impl Model {
         // The first of them is leased first.
         let mut to_the_front = Vec::new();
         let default_attempts = self.settings.max_attempts;
-        for generation in self.by_time(State::Leased, self.now) {
+        let expired = self.by_time(State::Leased, self.now);
+        for generation in expired.iter().copied() {
             let entry = self.items.get_mut(&generation).unwrap();
             entry.expiries += 1;
             entry.expires = None;
@@ -226,6 +248,7 @@ impl Model {
         for generation in to_the_front.into_iter().rev() {
             self.come_back(generation, true, 0);
         }
+        self.follow(expired);
         self.totals[3] += light.expired;
         self.totals[5] += light.died;
         self.sweep_expired();
@@ -310,7 +333,7 @@ impl Model {
             true
         });
         let answers = answers.collect();
-        for generation in given_back.into_iter().rev() {
+        for generation in given_back.iter().copied().rev() {
             if self.items[&generation].marked {
                 self.end_cancelled(generation);
             } else if self.items[&generation].expires.is_some_and(|at| at <= now) {
@@ -319,6 +342,7 @@ impl Model {
                 self.come_back(generation, true, delay);
             }
         }
+        self.follow(given_back);
         answers
     }
 
@@ -366,6 +390,7 @@ impl Model {
         let Some(generation) = self.named(target) else { return false };
         let removed = !self.items[&generation].is_over(self.now);
         self.forget(generation);
+        self.waiting.remove(&generation);
         self.totals[6] += u64::from(removed);
         removed
     }
@@ -444,6 +469,7 @@ impl Model {
     pub(crate) fn purge_these(&mut self, all: Vec<u64>) -> u64 {
         for generation in &all {
             self.forget(*generation);
+            self.waiting.remove(generation);
         }
         self.totals[6] += all.len() as u64;
         all.len() as u64

@@ -1,5 +1,7 @@
 //! Settings, and pausing.
 
+use std::collections::BTreeSet;
+
 use leaseq::{PauseOptions, Rate, SettingsChange, State, WorkQueue};
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -99,7 +101,8 @@ impl Model {
         Some(settings)
     }
 
-    /// Removes what the settings allow no longer.
+    /// Removes what the settings allow no longer. Which ones of those go whose time ends in the same millisecond, the queue
+    /// decides.
     pub(crate) fn sweep_by_settings(&mut self) {
         let retained = |model: &Model, state| {
             let all = model.list(state).into_iter();
@@ -117,8 +120,19 @@ impl Model {
             most.is_some_and(|most| self.items[number].at + most <= self.now)
         };
         let too_old = dead.iter().filter(|number| old(number)).count();
-        let gone = kept.iter().map(|(_, number)| *number);
-        let gone = gone.take(excess(kept.len(), self.settings.max_retained));
+        let excess_kept = excess(kept.len(), self.settings.max_retained);
+        // Up to here it is certain.
+        let certain = match kept.get(excess_kept) {
+            Some((first_kept, _)) => kept.partition_point(|(at, _)| at < first_kept),
+            None => kept.len(),
+        };
+        if certain < excess_kept {
+            let at = kept[excess_kept].0;
+            let same = kept.iter().filter(|(other, _)| *other == at).map(|(_, number)| *number);
+            self.undecided = Some((same.collect(), excess_kept - certain));
+            self.totals[6] += (excess_kept - certain) as u64;
+        }
+        let gone = kept.iter().map(|(_, number)| *number).take(certain);
         let too_many = excess(dead.len(), self.settings.max_dead);
         let gone: Vec<u64> = gone.chain(dead.iter().copied().take(too_many.max(too_old))).collect();
         for generation in &gone {
@@ -135,6 +149,23 @@ impl Model {
 }
 
 impl Driver<'_> {
+    /// Looks which retained items have gone.
+    pub(crate) async fn decide(&mut self, queue: &WorkQueue) {
+        let Some((same, count)) = self.model.undecided.take() else { return };
+        let mut left = BTreeSet::new();
+        for state in State::ALL.into_iter().filter(|state| state.is_retained()) {
+            left.extend(
+                list_all(queue, state, 1000).await.into_iter().map(|info| info.id.to_vec()),
+            );
+        }
+        let is_gone = |number: &u64| !left.contains(&self.model.items[number].id);
+        let gone: Vec<u64> = same.into_iter().filter(is_gone).collect();
+        assert_eq!(gone.len(), count, "of those whose time ends in the same millisecond");
+        for number in gone {
+            self.model.forget(number);
+        }
+    }
+
     pub(crate) async fn pause(&mut self, queue: &WorkQueue) {
         let for_ms = *[None, None, Some(1), Some(20), Some(100)].choose(&mut self.rng).unwrap();
         let begins = self.rng.random_bool(0.4);

@@ -37,6 +37,7 @@ impl Driver<'_> {
                 item = item.max_attempts(max);
             }
             let mut more = self.more();
+            more.due_at = by_time.then_some(self.model.now + delay);
             // A time is compared with the machine's clock, which is not that of the bench.
             more.expires_in = more.expires_in.filter(|_| !by_time).map(|time| time.max(delay));
             item = match more.expires_in {
@@ -46,8 +47,15 @@ impl Driver<'_> {
             item = item.retain(ms(more.retain)).unique_for(ms(more.unique_for));
             item = if let Some(key) = &more.unique { item.unique(key) } else { item };
             item = if more.replace { item.replace() } else { item };
+            item = if more.successor { item.successor() } else { item };
             item = if let Some(key) = &more.key { item.key(key) } else { item };
+            // The numbers of those of a batch that wait come before the others on Redis, which shows if they are due at the same time.
+            let alone = more.successor;
             items.push((item, (priority, delay, max_attempts), more));
+            if alone {
+                items.drain(..items.len() - 1);
+                break;
+            }
         }
         self.note(format!("add {items:?}"));
         let mut batch = Batch::default();
@@ -134,7 +142,10 @@ impl Driver<'_> {
         results: Vec<Option<Vec<u8>>>,
     ) -> Vec<bool> {
         let each = tokens.iter().zip(results);
-        each.map(|(token, result)| self.model.complete(*token, strict, retain, result)).collect()
+        let done = each.map(|(token, result)| self.model.complete(*token, strict, retain, result));
+        let done = done.collect();
+        self.model.follow(tokens.iter().map(|token| token.generation));
+        done
     }
 
     pub(crate) async fn fail(&mut self, queue: &WorkQueue) {
@@ -149,6 +160,7 @@ impl Driver<'_> {
         let answers = queue.fail_many_with(failures, options).await.unwrap();
         let expected: Vec<Option<State>> =
             tokens.iter().map(|token| self.model.fail(*token, &error, delay, dead)).collect();
+        self.model.follow(tokens.iter().map(|token| token.generation));
         assert_eq!(answers.into_iter().map(found).collect::<Vec<_>>(), expected);
     }
 

@@ -223,6 +223,17 @@ async fn a_reader_learns_of_what_it_has_missed(bench: &Bench) {
         .unwrap();
     let other: EventCursor = format!("{number}-{}", at - 1).parse().unwrap();
     assert!(gap(&queue, &Some(other)).await.0);
+    // Who reads before events are kept has begun, too.
+    let other = bench.client().await.queue("others").unwrap();
+    let (missed, count, begun) = gap(&other, &None).await;
+    assert_eq!((missed, count), (false, 0));
+    other.configure(SettingsChange::new().events(2)).await.unwrap();
+    for id in ["a", "b", "c"] {
+        other.add_item(item(id)).await.unwrap();
+    }
+    let (missed, count, next) = gap(&other, &Some(begun)).await;
+    assert_eq!((missed, count), (true, 2));
+    assert_eq!(gap(&other, &Some(next.clone())).await, (false, 0, next));
     // From now on.
     let (missed, count, now) = gap(&queue, &Some(EventCursor::now())).await;
     assert_eq!((missed, count), (false, 0));

@@ -130,6 +130,19 @@ async fn an_item_that_comes_back_to_the_front_is_first(bench: &Bench) {
     }
 }
 
+/// No item has an attempt, a priority or anything else that is kept beside its record.
+async fn a_line_moves_when_what_came_back_before_it_is_gone(bench: &Bench) {
+    let queue = bench.queue().await;
+    add(&queue, [keyed("a", "k"), keyed("b", "k"), item("c")]).await;
+    let first = leases(&queue, 2).await;
+    assert_eq!(ids(&first), ["a", "c"]);
+    queue.release(&first[1], Duration::ZERO).await.unwrap();
+    assert!(queue.remove("c").await.unwrap());
+    complete(&queue, &first[0]).await;
+    assert_eq!(got(&queue).await, ["b"]);
+    assert_sound(&queue).await;
+}
+
 async fn limits_are_set_and_shown(bench: &Bench) {
     let queue = bench.queue().await;
     assert_eq!(of_key(&queue, "k").await, (0, 1), "there is no queue");
@@ -233,6 +246,7 @@ on_every_engine!(
     keys_are_bytes,
     every_end_of_a_lease_frees_its_place,
     an_item_that_comes_back_to_the_front_is_first,
+    a_line_moves_when_what_came_back_before_it_is_gone,
     limits_are_set_and_shown,
     a_lower_limit_takes_no_lease_away,
     many_at_once,

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use leaseq::{
-    Item, LeaseOptions, Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule, State, WorkQueue,
+    ErrorKind, Item, LeaseOptions, Missed, PutSchedule, Schedule, ScheduleInfo, ScheduleRule,
+    State, WorkQueue,
 };
 
 use crate::support::*;
@@ -42,10 +43,7 @@ async fn each_tick_adds_one_item(bench: &Bench) {
     let info = only(&other).await;
     assert_eq!((&*info.name, &info.rule), ("report", &cron("30 8,9 * * *")));
     assert_eq!(info.next.map(since_1970), Some(bench.now() + 1_800_000));
-    assert_eq!(
-        (info.last_id, info.paused, info.item.data().as_ref()),
-        (None, false, &b"report"[..])
-    );
+    assert_eq!((info.last_id, info.paused, info.data.as_ref()), (None, false, &b"report"[..]));
     bench.advance(secs(1_799));
     assert!(tick(&other).await.is_empty());
     let rest = other.light_clean().await.unwrap().next_in;
@@ -253,9 +251,95 @@ async fn an_owner_declares_its_schedules(bench: &Bench) {
     };
     assert_eq!(names().await, ["b", "c", "operator"]);
     assert_eq!(declare(3, &["b", "c"]).await.unchanged, ["b", "c"]);
-    // An older deployment neither restores nor removes anything.
+    // An older deployment neither restores nor removes anything, nor adds what no newer one has had.
     assert_eq!(declare(2, &["a", "b"]).await.outdated, ["a", "b", "c"]);
-    assert_eq!(names().await, ["b", "c", "operator"]);
+    assert_eq!(declare(2, &["d"]).await.outdated, ["d", "b", "c"]);
+    assert!(queue.remove_schedule("b").await.unwrap());
+    assert_eq!(declare(4, &["c"]).await.updated, ["c"]);
+    assert_eq!(declare(3, &["b", "c"]).await.outdated, ["b", "c"]);
+    assert_eq!(names().await, ["c", "operator"]);
+    for (owner, revision, problem) in [
+        ("", 1, "the owner \"\" has 0 bytes, not between 1 and 128"),
+        ("a\n", 1, "the owner \"a\\n\" has a control character"),
+        ("app", (1 << 53) + 1, "revision 9007199254740993 is above 2^53"),
+    ] {
+        let error = queue.sync_schedules(owner, revision, Vec::new()).await.unwrap_err();
+        assert_eq!((error.kind(), &*error.to_string()), (ErrorKind::Invalid, problem));
+    }
+    assert_eq!(names().await, ["c", "operator"]);
+}
+
+/// Two deployments that start at the same time.
+async fn the_newer_deployment_wins(bench: &Bench) {
+    let (old, new) = (bench.queue().await, bench.queue().await);
+    for round in 0..10 {
+        let owner = format!("app{round}");
+        let declare = async |queue: &WorkQueue, revision, name: &str| {
+            let named = |i| schedule(&format!("{owner}-{name}-{i}"), every(HOUR));
+            queue.sync_schedules(&owner, revision, (0..5).map(named).collect()).await.unwrap()
+        };
+        tokio::join!(declare(&old, 2, "old"), declare(&new, 3, "new"));
+        let all = new.schedules().await.unwrap();
+        let left: Vec<_> = all.iter().filter(|one| one.owner == owner).collect();
+        assert!(left.len() == 5 && left.iter().all(|one| one.revision == 3), "{left:?}");
+    }
+}
+
+async fn an_owner_may_replace_all_its_schedules(bench: &Bench) {
+    let queue = bench.queue().await;
+    for (revision, name) in [(1, "old"), (2, "new")] {
+        let all = (0..600).map(|i| schedule(&format!("{name}{i}"), every(HOUR))).collect();
+        let synced = queue.sync_schedules("app", revision, all).await.unwrap();
+        assert_eq!(synced.added.len(), 600);
+        assert_eq!(synced.removed.len(), if revision == 2 { 600 } else { 0 });
+    }
+    let all = queue.schedules().await.unwrap();
+    assert!(all.len() == 600 && all.iter().all(|one| one.name.starts_with("new")));
+}
+
+async fn a_pause_keeps_the_phase(bench: &Bench) {
+    let queue = bench.queue().await;
+    let first = bench.now() + 60_000;
+    let next = async || only(&queue).await.next.map(since_1970);
+    queue.put_schedule(schedule("s", every(secs(60)))).await.unwrap();
+    // Within an interval, and over some.
+    for (seconds, due) in [(20, first), (200, first + 180_000)] {
+        queue.pause_schedule("s").await.unwrap();
+        bench.advance(secs(seconds / 2));
+        queue.pause_schedule("s").await.unwrap();
+        bench.advance(secs(seconds / 2));
+        assert!(queue.resume_schedule("s").await.unwrap());
+        assert_eq!(next().await, Some(due));
+    }
+    assert!(tick(&queue).await.is_empty());
+    // Another rule begins anew.
+    queue.pause_schedule("s").await.unwrap();
+    queue.put_schedule(schedule("s", every(secs(50)))).await.unwrap();
+    bench.advance(secs(7));
+    queue.resume_schedule("s").await.unwrap();
+    assert_eq!(next().await, Some(bench.now() + 50_000));
+    // What was due before a pause is added.
+    bench.advance(secs(55));
+    queue.pause_schedule("s").await.unwrap();
+    assert_eq!(tick(&queue).await.len(), 1);
+    bench.advance(HOUR);
+    assert_eq!(tick(&queue).await.len(), 1);
+    assert_sound(&queue).await;
+}
+
+async fn a_delay_begins_with_the_tick(bench: &Bench) {
+    let queue = bench.queue().await;
+    let item = Item::new("data").delay(secs(10));
+    queue.put_schedule(Schedule::new("s", every(secs(60)), item).overlap()).await.unwrap();
+    bench.advance(secs(67));
+    assert!(tick(&queue).await.is_empty());
+    bench.advance(secs(2));
+    assert!(tick(&queue).await.is_empty());
+    bench.advance(secs(1));
+    assert_eq!(tick(&queue).await.len(), 1);
+    // Its time has passed already.
+    bench.advance(secs(65));
+    assert_eq!(tick(&queue).await.len(), 2);
 }
 
 async fn paused_schedules_and_runs_at_once(bench: &Bench) {
@@ -290,7 +374,8 @@ async fn a_paused_queue_gets_its_items(bench: &Bench) {
 async fn the_clock_was_ahead(bench: &Bench) {
     let queue = bench.queue().await;
     for name in ["put", "check"] {
-        queue.put_schedule(schedule(name, cron("0 * * * *"))).await.unwrap();
+        let item = Item::new("data of the item");
+        queue.put_schedule(Schedule::new(name, cron("0 * * * *"), item)).await.unwrap();
     }
     bench.backend().set_clock(bench.now() - 86_400_000);
     let next = async || -> Vec<u64> {
@@ -299,7 +384,8 @@ async fn the_clock_was_ahead(bench: &Bench) {
     };
     let (late, early) = (bench.now() + 3_600_000, bench.now() - 86_400_000 + 3_600_000);
     assert_eq!(next().await, [late, late]);
-    let updated = queue.put_schedule(schedule("put", cron("0 * * * *"))).await.unwrap();
+    let same = Schedule::new("put", cron("0 * * * *"), Item::new("data of the item"));
+    let updated = queue.put_schedule(same).await.unwrap();
     assert_eq!(updated, PutSchedule::Updated);
     assert_eq!(next().await, [late, early]);
     assert!(queue.check().await.unwrap().mended.is_empty());
@@ -308,6 +394,9 @@ async fn the_clock_was_ahead(bench: &Bench) {
     let late = "schedule \"check\" is due later than its rule says";
     assert!(report.details.iter().any(|line| line.contains(late)), "{:?}", report.details);
     assert_eq!(next().await, [early, early]);
+    for mended in queue.schedules().await.unwrap() {
+        assert_eq!(mended.data, "data of the item", "{}", mended.name);
+    }
     assert_sound(&queue).await;
 }
 
@@ -386,8 +475,39 @@ async fn every_call_can_be_spawned(bench: &Bench) {
     assert_eq!(all.await.unwrap().unwrap().len(), 1);
 }
 
+/// Lists show schedules whose data is large.
+async fn schedules_are_read_without_their_data(bench: &Bench) {
+    let queue = bench.queue().await;
+    let large = vec![b'\n'; 1 << 20];
+    for i in 0..40 {
+        let item = Item::new(&large).key("k").unique([0xff, b'\n']).delay(secs(i));
+        let put = Schedule::new(format!("s{i:02}"), every(HOUR), item).owner("app").revision(2);
+        queue.put_schedule(put).await.unwrap();
+    }
+    let without = leaseq::GetOptions::new().without_data();
+    let all = queue.schedules_with(without.clone()).await.unwrap();
+    assert_eq!(all.len(), 40);
+    for (info, i) in all.iter().zip(0..) {
+        assert_eq!((&*info.name, info.delay), (&*format!("s{i:02}"), secs(i)));
+        assert_eq!(
+            (info.key.as_deref(), info.unique.as_deref()),
+            (Some(&b"k"[..]), Some(&[0xff, b'\n'][..]))
+        );
+        assert!(info.data.is_empty());
+    }
+    // What reads them without their data stores none of them so.
+    assert_eq!(queue.sync_schedules("app", 2, Vec::new()).await.unwrap().removed.len(), 40);
+    let kept = Schedule::new("kept", every(HOUR), Item::new(&large));
+    queue.put_schedule(kept).await.unwrap();
+    queue.deep_clean().await.unwrap();
+    assert_eq!(only(&queue).await.data, large);
+    assert!(queue.schedules_with(without).await.unwrap()[0].data.is_empty());
+    assert_sound(&queue).await;
+}
+
 on_every_engine!(
     every_call_can_be_spawned,
+    schedules_are_read_without_their_data,
     each_tick_adds_one_item,
     any_number_of_clients_tick_once,
     no_item_while_the_last_one_has_not_ended,
@@ -398,6 +518,10 @@ on_every_engine!(
     an_unchanged_rule_keeps_its_phase,
     older_revisions_are_refused,
     an_owner_declares_its_schedules,
+    the_newer_deployment_wins,
+    an_owner_may_replace_all_its_schedules,
+    a_pause_keeps_the_phase,
+    a_delay_begins_with_the_tick,
     paused_schedules_and_runs_at_once,
     a_paused_queue_gets_its_items,
     dropping_the_queue_ends_its_schedules,

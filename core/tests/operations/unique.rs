@@ -111,6 +111,11 @@ async fn large_items_release_their_keys(bench: &Bench) {
     sound(&queue).await;
     queue.deep_clean().await.unwrap();
     assert!(!add(&queue, unique("c")).await);
+    // Its id is known without its data.
+    assert!(add(&queue, unique("c").replace()).await);
+    assert!(queue.get("b").await.unwrap().is_none());
+    assert!(add(&queue, item_with("b", vec![b'x'; 100_000])).await);
+    sound(&queue).await;
 }
 
 async fn a_lost_lease_in_the_batch_takes_no_key(bench: &Bench) {

@@ -49,7 +49,7 @@ for i = 1, #items, 2 do
     if seen[key] then doubled[#doubled + 1] = key end
     seen[key] = true
     local owner = redis.call('HGET', prefix .. 'uniques', key) or ''
-    if string.match(owner, '^[^:]*') ~= number then astray[#astray + 1] = key end
+    if owner ~= number then astray[#astray + 1] = key end
   end
 end
 return { doubled, astray }";

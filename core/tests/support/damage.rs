@@ -111,6 +111,20 @@ pub(crate) const CASES: &[Case] = &[
         },
     },
     Case {
+        name: "a note of a pause that cannot be read",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            hurt.run("HSET", "meta", &["paused", "1", "pause_note", "5\nada"]);
+        },
+    },
+    Case {
+        name: "a pause that has begun later than now",
+        finds: &[Damage::BadSettings],
+        hurt: |hurt| {
+            hurt.run("HSET", "meta", &["paused", "1", "pause_note", "9800000000000\nada\n"]);
+        },
+    },
+    Case {
         name: "a pause that is longer than any",
         finds: &[Damage::BadSettings],
         hurt: |hurt| {
@@ -125,7 +139,7 @@ pub(crate) const CASES: &[Case] = &[
             q.run("HSET", "ended", &[NUMBER, "1800000000000"]);
             q.run("HSET", "results", &[NUMBER, "x"]);
             // The entry of an item that has been deleted means nothing.
-            q.run("HSET", "uniques", &["two", "999:ready"]);
+            q.run("HSET", "uniques", &["two", "999"]);
             q.run("ZADD", "expiries", &[SOON, NUMBER]);
             q.run("HSET", "marks", &[NUMBER, "none"]);
         },
@@ -145,7 +159,7 @@ pub(crate) const CASES: &[Case] = &[
         hurt: |q| {
             let (number, other) = (q.number("ready"), q.number("leased"));
             q.run("HSET", "items", &[&number, "@\x05ready\0\x03keydata"]);
-            q.run("HSET", "uniques", &["key", &format!("{other}:leased")]);
+            q.run("HSET", "uniques", &["key", &other]);
             q.drop_from("ready", "ready");
         },
     },

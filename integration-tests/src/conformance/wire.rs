@@ -10,8 +10,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use leaseq::{
-    CompleteOptions, Ending, Error, FailOptions, FollowUp, Group, GroupInfo, Item, ItemInfo,
-    ItemRef, KeepAlive, KeyInfo, Lease, LeaseOptions, Missed, NewGroup, On, Outcome,
+    CompleteOptions, Ending, Error, FailOptions, FollowUp, Group, GroupInfo, GroupOutcome, Item,
+    ItemInfo, ItemRef, KeepAlive, KeyInfo, Lease, LeaseOptions, Missed, NewGroup, On, Outcome,
     OutcomeOptions, Page, PauseOptions, PutSchedule, Rate, ReleaseOptions, Releases, Result,
     Revision, Schedule, ScheduleInfo, ScheduleRule, Settings, SettingsChange, State,
     SyncedSchedules,
@@ -65,6 +65,9 @@ pub fn item(fields: &Value) -> Item {
     if fields["replace"].as_bool() == Some(true) {
         item = item.replace();
     }
+    if fields["successor"].as_bool() == Some(true) {
+        item = item.successor();
+    }
     if let Some(time) = number("expires_in_ms") {
         item = item.expires_in(Duration::from_millis(time));
     }
@@ -110,6 +113,17 @@ pub fn group(fields: &Value) -> Result<Group> {
 /// A group, for an answer.
 pub fn group_value(group: &Group) -> Value {
     json!({ "queue": group.queue(), "id": hex(group.id()), "generation": group.generation() })
+}
+
+/// How a group has ended, for an answer.
+pub fn group_outcome(outcome: &GroupOutcome) -> Value {
+    let info = outcome.info();
+    json!({
+        "kind": outcome.as_str(),
+        "places": info.and_then(|info| info.places),
+        "ended": info.map(|info| info.ended),
+        "completed": info.map(|info| info.completed),
+    })
 }
 
 /// A group as it is now, for an answer.
@@ -262,7 +276,8 @@ fn rate(value: &Value) -> Option<Rate> {
 pub fn pause_options(request: &Value) -> PauseOptions {
     let mut options = PauseOptions::new();
     options.duration = request["duration_ms"].as_u64().map(Duration::from_millis);
-    options
+    let text = |name: &str| request[name].as_str().unwrap_or_default();
+    options.by(text("by")).reason(text("reason"))
 }
 
 fn say_rate(rate: Rate) -> Value {
@@ -286,6 +301,9 @@ pub fn settings(settings: Option<&Settings>) -> Value {
         "revision": settings.revision,
         "paused": settings.paused,
         "paused_until_ms": settings.paused_until.map(ms_of),
+        "paused_at_ms": settings.paused_at.map(ms_of),
+        "paused_by": settings.paused_by,
+        "pause_reason": settings.pause_reason,
         "rate_limited_until_ms": settings.rate_limited_until.map(ms_of),
     })
 }
@@ -370,9 +388,10 @@ pub fn schedule_info(info: &ScheduleInfo) -> Value {
     let mut words = rule.splitn(3, ' ');
     let (kind, second, third) = (words.next(), words.next(), words.next());
     let cron = kind == Some("cron");
+    let unless_zero = |time: Duration| (!time.is_zero()).then(|| ms(time));
     json!({
         "name": info.name,
-        "data": hex(info.item.data()),
+        "data": hex(&info.data),
         "cron": third,
         "zone": second.filter(|_| cron),
         "every_ms": second.filter(|_| !cron).and_then(|ms| ms.parse::<u64>().ok()),
@@ -385,7 +404,20 @@ pub fn schedule_info(info: &ScheduleInfo) -> Value {
         },
         "grace_ms": info.grace.map(ms),
         "overlap": info.overlap,
+        "priority": info.priority,
+        "delay_ms": ms(info.delay),
+        "max_attempts": info.max_attempts,
+        "retain_ms": unless_zero(info.retain),
+        "unique": info.unique.as_ref().map(|key| hex(key)),
+        "unique_for_ms": unless_zero(info.unique_for),
+        "replace": info.replace,
+        "successor": info.successor,
+        "key": info.key.as_ref().map(|key| hex(key)),
+        "expires_in_ms": info.expires_in.map(ms),
         "paused": info.paused,
+        "paused_at_ms": info.paused_at.map(ms_of),
+        "paused_by": info.paused_by,
+        "pause_reason": info.pause_reason,
         "next_ms": info.next.map(ms_of),
         "last_id": info.last_id.as_ref().map(|id| String::from_utf8_lossy(id)),
     })

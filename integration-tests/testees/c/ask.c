@@ -88,7 +88,8 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
             unique_for = number(request, "unique_for_ms", -1),
             expires_in = number(request, "expires_in_ms", -1),
             attempts = number(request, "max_attempts", -1);
-    bool replace = cJSON_IsTrue(cJSON_GetObjectItem(request, "replace"));
+    bool replace = cJSON_IsTrue(cJSON_GetObjectItem(request, "replace")),
+         successor = cJSON_IsTrue(cJSON_GetObjectItem(request, "successor"));
     leaseq_status status = leaseq_item_options_new(&options, error);
     if (!status && id.data != NULL)
         status = leaseq_item_options_set_id(options, id.data, id.len, error);
@@ -106,6 +107,7 @@ leaseq_item_options *item_options(const cJSON *request, leaseq_error **error) {
     if (!status && unique_for >= 0)
         status = leaseq_item_options_set_unique_for_ms(options, unique_for, error);
     if (!status && replace) status = leaseq_item_options_set_replace(options, replace, error);
+    if (!status && successor) status = leaseq_item_options_set_successor(options, true, error);
     if (!status && expires_in >= 0)
         status = leaseq_item_options_set_expires_in_ms(options, expires_in, error);
     if (!status && text(request, "queue") != NULL)

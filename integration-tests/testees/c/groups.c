@@ -83,6 +83,29 @@ cJSON *look_at_group(Call *call, const char *op) {
     return said;
 }
 
+cJSON *group_outcome(Call *call, const char *op) {
+    (void)op;
+    static const char *const kinds[] = {"open", "completed", "ended", "gone"};
+    leaseq_bytes id = bytes(cJSON_GetObjectItem(call->request, "id"));
+    int64_t wait_ms = number(call->request, "wait_ms", LEASEQ_WAIT_FOREVER);
+    bool expect = cJSON_IsTrue(cJSON_GetObjectItem(call->request, "expect"));
+    leaseq_group_end end = LEASEQ_GROUP_OPEN;
+    leaseq_group_info info;
+    leaseq_queue_group_outcome(call->queue, id.data, id.len, wait_ms, expect, &end, &info,
+                               sizeof info, &call->error);
+    if (end == LEASEQ_GROUP_OPEN) return NULL;
+    bool gone = end == LEASEQ_GROUP_GONE;
+    cJSON *said = cJSON_CreateObject();
+    cJSON_AddStringToObject(said, "kind", kinds[end]);
+    cJSON_AddItemToObject(said, "places",
+                          gone ? cJSON_CreateNull() : cJSON_CreateNumber(info.places));
+    cJSON_AddItemToObject(said, "ended",
+                          gone ? cJSON_CreateNull() : cJSON_CreateNumber(info.ended));
+    cJSON_AddItemToObject(said, "completed",
+                          gone ? cJSON_CreateNull() : cJSON_CreateNumber(info.completed));
+    return said;
+}
+
 cJSON *group_places(Call *call, const char *op) {
     (void)op;
     static const char *const names[] = {"open", "ended", "completed"};

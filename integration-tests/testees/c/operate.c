@@ -94,6 +94,7 @@ static const struct {
     {"seal_group", change_group},
     {"remove_group", change_group},
     {"group", look_at_group},
+    {"group_outcome", group_outcome},
     {"group_places", group_places},
     {"revise", revise},
     {"revise_many", revise},

@@ -42,6 +42,49 @@ static leaseq_job_options *job_options(const cJSON *request, leaseq_error **erro
     return options;
 }
 
+static leaseq_item_options *with_followers(const cJSON *job, const cJSON *next,
+                                           leaseq_error **error);
+
+/* Adds this job at that end, and the further ones of its chain behind it. */
+static leaseq_status follow(leaseq_item_options *options, int32_t on, const cJSON *job,
+                            const cJSON *next, leaseq_error **error) {
+    leaseq_item_options *its = with_followers(job, next, error);
+    leaseq_job_options *its_job = its == NULL ? NULL : job_options(job, error);
+    char *args = cJSON_PrintUnformatted(cJSON_GetObjectItem(job, "args"));
+    leaseq_job *made = NULL;
+    if (its_job != NULL)
+        leaseq_job_new(text(job, "job"), args, strlen(args), its_job, &made, error);
+    leaseq_item item = {
+        .data = leaseq_job_data(made), .data_len = leaseq_job_data_len(made), .options = its};
+    if (made != NULL) leaseq_item_options_add_follow_up(options, on, &item, true, error);
+    cJSON_free(args);
+    leaseq_job_free(&made);
+    leaseq_job_options_free(&its_job);
+    leaseq_item_options_free(&its);
+    return leaseq_error_status(*error);
+}
+
+/* The options of a job, with what follows it: the `next` job of its chain, and those that it names.
+ */
+static leaseq_item_options *with_followers(const cJSON *job, const cJSON *next,
+                                           leaseq_error **error) {
+    leaseq_item_options *options = item_options(job, error);
+    leaseq_status status = options == NULL ? leaseq_error_status(*error) : LEASEQ_OK;
+    const cJSON *chain = cJSON_GetObjectItem(job, "then"), *one = NULL;
+    if (!status && next != NULL)
+        status = follow(options, LEASEQ_ON_COMPLETED, next, next->next, error);
+    if (!status && chain != NULL && chain->child != NULL)
+        status = follow(options, LEASEQ_ON_COMPLETED, chain->child, chain->child->next, error);
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(job, "on_failure")) {
+        if (!status) status = follow(options, LEASEQ_ON_DEAD, one, NULL, error);
+    }
+    cJSON_ArrayForEach(one, cJSON_GetObjectItem(job, "on_end")) {
+        if (!status) status = follow(options, LEASEQ_ON_ENDED, one, NULL, error);
+    }
+    if (status) leaseq_item_options_free(&options);
+    return options;
+}
+
 cJSON *enqueue(Call *call, const char *op) {
     const char *name = text(call->request, "as"), *id = text(call->request, "id");
     (void)op;
@@ -52,7 +95,7 @@ cJSON *enqueue(Call *call, const char *op) {
         cJSON_AddStringToObject(refs, name, id);
         pthread_mutex_unlock(&lock);
     }
-    leaseq_item_options *options = item_options(call->request, &call->error);
+    leaseq_item_options *options = with_followers(call->request, NULL, &call->error);
     leaseq_job_options *job = options == NULL ? NULL : job_options(call->request, &call->error);
     char *args = cJSON_PrintUnformatted(cJSON_GetObjectItem(call->request, "args"));
     bool added = false;

@@ -15,7 +15,7 @@ void put_bytes(cJSON *object, const char *name, const char *data, size_t len) {
 }
 
 /* Nothing for NULL. */
-static void put_optional(cJSON *object, const char *name, const char *data, size_t len) {
+void put_optional(cJSON *object, const char *name, const char *data, size_t len) {
     if (data == NULL) {
         cJSON_AddNullToObject(object, name);
     } else {

@@ -115,7 +115,21 @@ static cJSON *say_schedule(const leaseq_schedule_info *info) {
     }
     put_unless(-1, said, "grace_ms", leaseq_schedule_info_grace_ms(info));
     cJSON_AddBoolToObject(said, "overlap", leaseq_schedule_info_overlap(info));
+    put(said, "priority", (uint64_t)leaseq_schedule_info_priority(info));
+    put(said, "delay_ms", (uint64_t)leaseq_schedule_info_delay_ms(info));
+    put_unless(0, said, "max_attempts", leaseq_schedule_info_max_attempts(info));
+    put_unless(0, said, "retain_ms", leaseq_schedule_info_retain_ms(info));
+    put_optional(said, "unique", leaseq_schedule_info_unique(info),
+                 leaseq_schedule_info_unique_len(info));
+    put_unless(0, said, "unique_for_ms", leaseq_schedule_info_unique_for_ms(info));
+    cJSON_AddBoolToObject(said, "replace", leaseq_schedule_info_replace(info));
+    cJSON_AddBoolToObject(said, "successor", leaseq_schedule_info_successor(info));
+    put_optional(said, "key", leaseq_schedule_info_key(info), leaseq_schedule_info_key_len(info));
+    put_unless(-1, said, "expires_in_ms", leaseq_schedule_info_expires_in_ms(info));
     cJSON_AddBoolToObject(said, "paused", leaseq_schedule_info_paused(info));
+    put_unless(-1, said, "paused_at_ms", leaseq_schedule_info_paused_at_ms(info));
+    put_text(said, "paused_by", leaseq_schedule_info_paused_by(info));
+    put_text(said, "pause_reason", leaseq_schedule_info_pause_reason(info));
     put_unless(-1, said, "next_ms", leaseq_schedule_info_next_ms(info));
     put_text(said, "last_id", leaseq_schedule_info_last_id(info));
     return said;
@@ -153,7 +167,8 @@ cJSON *events(Call *call, const char *op) {
 cJSON *schedules(Call *call, const char *op) {
     leaseq_schedules *all = NULL;
     (void)op;
-    leaseq_queue_schedules(call->queue, &all, &call->error);
+    bool with_data = !cJSON_IsFalse(cJSON_GetObjectItem(call->request, "with_data"));
+    leaseq_queue_schedules(call->queue, with_data, &all, &call->error);
     cJSON *said = cJSON_CreateArray();
     for (size_t i = 0; i < leaseq_schedules_len(all); i++)
         cJSON_AddItemToArray(said, say_schedule(leaseq_schedules_get(all, i)));
@@ -167,7 +182,8 @@ cJSON *change_schedule(Call *call, const char *op) {
     if (strcmp(op, "remove_schedule") == 0) {
         leaseq_queue_remove_schedule(call->queue, name, &done, &call->error);
     } else if (strcmp(op, "pause_schedule") == 0) {
-        leaseq_queue_pause_schedule(call->queue, name, &done, &call->error);
+        leaseq_queue_pause_schedule(call->queue, name, text(call->request, "by"),
+                                    text(call->request, "reason"), &done, &call->error);
     } else if (strcmp(op, "resume_schedule") == 0) {
         leaseq_queue_resume_schedule(call->queue, name, &done, &call->error);
     } else {

@@ -28,6 +28,9 @@ static cJSON *say_settings(const leaseq_settings *settings) {
     put(said, "revision", settings->revision);
     cJSON_AddBoolToObject(said, "paused", settings->paused != 0);
     put_unless(-1, said, "paused_until_ms", settings->paused_until_ms);
+    put_unless(-1, said, "paused_at_ms", settings->paused_at_ms);
+    cJSON_AddStringToObject(said, "paused_by", settings->paused_by);
+    cJSON_AddStringToObject(said, "pause_reason", settings->pause_reason);
     put_unless(-1, said, "rate_limited_until_ms", settings->rate_limited_until_ms);
     put_rate(said, "rate", settings->rate, settings->rate_period_ms, settings->rate_burst);
     put_rate(said, "key_rate", settings->key_rate, settings->key_rate_period_ms,
@@ -128,12 +131,14 @@ cJSON *settings(Call *call, const char *op) {
 }
 
 cJSON *pause_or_resume(Call *call, const char *op) {
+    const char *by = text(call->request, "by"), *reason = text(call->request, "reason");
     if (strcmp(op, "resume") == 0) {
         leaseq_queue_resume(call->queue, &call->error);
     } else if (cJSON_HasObjectItem(call->request, "duration_ms")) {
-        leaseq_queue_pause_with(call->queue, number(call->request, "duration_ms", 0), &call->error);
+        int64_t duration_ms = number(call->request, "duration_ms", 0);
+        leaseq_queue_pause_with(call->queue, duration_ms, by, reason, &call->error);
     } else {
-        leaseq_queue_pause(call->queue, &call->error);
+        leaseq_queue_pause(call->queue, by, reason, &call->error);
     }
     return NULL;
 }

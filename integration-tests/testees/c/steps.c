@@ -69,6 +69,11 @@ End step(Run *run, const char *name, const cJSON *value) {
         char meta[256];
         leaseq_task_meta(task, words, meta, sizeof meta, NULL, NULL);
         note(run->notes, false, "%s %s=%s", run->id, words, meta);
+    } else if (strcmp(name, "previous") == 0) {
+        const char *id = leaseq_task_previous_id(task), *result = leaseq_task_previous(task);
+        note(run->notes, false, "%s previous %.*s %s", run->id,
+             (int)leaseq_task_previous_id_len(task), id == NULL ? "" : id,
+             result == NULL ? "null" : result);
     } else if (strcmp(name, "sleep_ms") == 0) {
         for (; n > 0; n -= LOOK_MS) {
             if (leaseq_task_cancel_reason(task) != LEASEQ_CANCEL_NONE) return stopped(run);

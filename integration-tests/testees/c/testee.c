@@ -57,8 +57,8 @@ static cJSON *obey(Call *call) {
     const char *op = text(call->request, "op"), *name = text(call->request, "lease");
     /* A call is cancelled only with all others of its client; a NUL ends a text. */
     if (strcmp(op, "hello") == 0)
-        return cJSON_Parse(
-            "{\"can\": [\"follow_ups\", \"hang\", \"jobs\", \"children\", \"fork_children\"]}");
+        return cJSON_Parse("{\"can\": [\"chains\", \"follow_ups\", \"hang\", \"jobs\", "
+                           "\"children\", \"fork_children\"]}");
     if (strcmp(op, "look") == 0) return say_lease(held(name), place(&leases, name)->queue);
     if (strcmp(op, "drop") == 0) {
         leaseq_lease_free((leaseq_lease **)&place(&leases, name)->handle);

@@ -41,6 +41,7 @@ cJSON *revise(Call *call, const char *op);
 cJSON *create_group(Call *call, const char *op);
 cJSON *change_group(Call *call, const char *op);
 cJSON *look_at_group(Call *call, const char *op);
+cJSON *group_outcome(Call *call, const char *op);
 cJSON *group_places(Call *call, const char *op);
 cJSON *wait_cancelled(Call *call, const char *op);
 cJSON *configure(Call *call, const char *op);
@@ -85,6 +86,7 @@ void put_unless(int64_t nothing, cJSON *object, const char *name, int64_t value)
 
 /* Add bytes as hexadecimal digits. */
 void put_bytes(cJSON *object, const char *name, const char *data, size_t len);
+void put_optional(cJSON *object, const char *name, const char *data, size_t len);
 
 /* Answers; NULL gives null. */
 cJSON *say_number(int64_t value);

@@ -16,8 +16,10 @@ import {
   followUp,
   generation,
   given,
+  noted,
   group,
   groupInfo,
+  groupOutcome,
   groupValue,
   info,
   item,
@@ -40,8 +42,10 @@ import { block } from './script.mjs'
 import { THREADS } from './children.mjs'
 import { OPS, closeWorkers, obeyJobs } from './workers.mjs'
 
-const CAN = 'block cancel chains children follow_ups hang jobs nul order threads'.split(' ')
-const IN_THREADS = 'chains follow_ups force_stop jobs'.split(' ')
+const CAN = 'block cancel chains children follow_ups hang job_groups jobs nul order threads'.split(
+  ' ',
+)
+const IN_THREADS = 'chains follow_ups force_stop job_groups jobs'.split(' ')
 
 const clients = new Map()
 const leases = new Map()
@@ -186,6 +190,8 @@ async function operate(queue, request, signal) {
       return queue.removeGroup(group(request.group))
     case 'group':
       return groupInfo(await queue.group(bytes(request.id)))
+    case 'group_outcome':
+      return groupOutcome(await queue.groupOutcome(bytes(request.id), ended))
     case 'group_places':
       return queue.groupPlaces(group(request.group), given({ first: request.first }))
     case 'wait_cancelled':
@@ -211,7 +217,7 @@ async function operate(queue, request, signal) {
     case 'settings':
       return settings(await queue.settings())
     case 'pause':
-      return queue.pause(given({ durationMs: request.duration_ms }))
+      return queue.pause(given({ durationMs: request.duration_ms, ...noted(request) }))
     case 'put_schedule':
       return queue.putSchedule(...put(request))
     case 'sync_schedules': {
@@ -227,11 +233,11 @@ async function operate(queue, request, signal) {
       return allSnake(await queue.events({ after, limit, waitMs, signal }))
     }
     case 'schedules':
-      return (await queue.schedules()).map(scheduleInfo)
+      return (await queue.schedules(given({ data: request.with_data }))).map(scheduleInfo)
     case 'remove_schedule':
       return queue.removeSchedule(request.name)
     case 'pause_schedule':
-      return queue.pauseSchedule(request.name)
+      return queue.pauseSchedule(request.name, noted(request))
     case 'resume_schedule':
       return queue.resumeSchedule(request.name)
     case 'run_now':

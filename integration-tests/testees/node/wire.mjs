@@ -58,6 +58,7 @@ export const item = (fields) =>
     unique: fields.unique === undefined ? undefined : bytes(fields.unique),
     uniqueForMs: fields.unique_for_ms,
     replace: fields.replace,
+    successor: fields.successor,
     key: fields.key === undefined ? undefined : bytes(fields.key),
     expiresInMs: fields.expires_in_ms,
     followUps: fields.follow_ups?.map(followUp),
@@ -76,6 +77,12 @@ export const groupValue = ({ queue, id, generation }) => ({
 
 export const groupInfo = (found) =>
   found && { ...snake(found), group: groupValue(found.group), changed_at_ms: found.changedAtMs }
+
+export const groupOutcome = (ended) => {
+  if (ended === null) return null
+  const { places = null, ended: count = null, completed = null } = ended.info ?? {}
+  return { kind: ended.kind, places, ended: count, completed }
+}
 
 export const followUp = ({ on, item: added, with_trigger: withTrigger }) =>
   given({ on, item: item(added), withTrigger })
@@ -109,7 +116,15 @@ export const schedule = (fields) => ({
   ...scheduleOptions(fields),
 })
 
-export const scheduleInfo = (found) => ({ ...snake(found), data: hex(found.data) })
+/** Who pauses, and why. */
+export const noted = ({ by, reason }) => given({ by, reason })
+
+export const scheduleInfo = (found) => ({
+  ...snake(found),
+  data: hex(found.data),
+  unique: found.unique && hex(Buffer.from(found.unique)),
+  key: found.key && hex(Buffer.from(found.key)),
+})
 
 export const completion = ({ strict, retain_ms: retainMs, result, results, ...rest }) =>
   given({

@@ -35,6 +35,7 @@ const enqueueOptions = (request) =>
     retainMs: request.retain_ms,
     expiresInMs: request.expires_in_ms,
     replace: request.replace,
+    successor: request.successor,
     timeoutMs: request.timeout_ms,
     retry: retry(request.retry),
     meta: request.meta,

@@ -24,8 +24,8 @@ def obey(request: values.Request) -> Any:
     match request["op"]:
         case "hello":
             # Only a signal can cancel a call of a thread.
-            can = "block chains children follow_ups force_stop fork fork_children hang jobs nul"
-            return {"can": can.split()}
+            can = "block chains children follow_ups force_stop fork fork_children hang"
+            return {"can": [*can.split(), "job_groups", "jobs", "nul"]}
         case "block":
             ctypes.PyDLL(None).usleep(request["ms"] * 1000)  # with the GIL
         case "fork":

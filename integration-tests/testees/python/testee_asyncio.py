@@ -30,6 +30,7 @@ async def obey(request: values.Request) -> Any:
                     "follow_ups",
                     "force_stop",
                     "hang",
+                    "job_groups",
                     "jobs",
                     "nul",
                     "order",

@@ -75,6 +75,7 @@ def item(fields: Request) -> leaseq.Item:
         unique=bytes.fromhex(fields["unique"]) if "unique" in fields else None,
         unique_for=seconds(fields.get("unique_for_ms")),
         replace=bool(fields.get("replace")),
+        successor=bool(fields.get("successor")),
         key=bytes.fromhex(fields["key"]) if "key" in fields else None,
         expires_in=seconds(fields.get("expires_in_ms")),
         follow_ups=[follow_up(one) for one in fields.get("follow_ups", [])],
@@ -101,6 +102,13 @@ def group_info(info: leaseq.GroupInfo | None) -> Request | None:
         "group": group_value(info.group),
         "changed_at_ms": ms(info.changed_at),
     }
+
+
+def group_outcome(outcome: leaseq.GroupOutcome | None) -> Request | None:
+    if outcome is None:
+        return None
+    counts = {name: getattr(outcome.info, name, None) for name in ("places", "ended", "completed")}
+    return {"kind": str(outcome.kind), **counts}
 
 
 def follow_up(fields: Request) -> leaseq.FollowUp:
@@ -211,8 +219,11 @@ def settings(found: leaseq.Settings | None) -> Request | None:
         "events",
         "revision",
         "paused",
+        "paused_by",
+        "pause_reason",
     )
-    times = ("retain", "max_dead_age", "max_retained_age", "paused_until", "rate_limited_until")
+    times = ("retain", "max_dead_age", "max_retained_age")
+    times += ("paused_until", "paused_at", "rate_limited_until")
     rates = {
         name: rate and {"count": rate.count, "period_ms": ms(rate.period), "burst": rate.burst}
         for name, rate in (("rate", found.rate), ("key_rate", found.key_rate))
@@ -274,11 +285,13 @@ def schedule(fields: Request) -> Request:
 
 def schedule_info(found: leaseq.ScheduleInfo) -> Request:
     same = ("name", "cron", "zone", "owner", "revision", "missed", "overlap", "paused", "last_id")
-    times = ("every", "grace", "next")
+    same += ("priority", "max_attempts", "replace", "successor", "paused_by", "pause_reason")
+    times = ("paused_at", "every", "grace", "next", "delay", "retain", "unique_for", "expires_in")
     return (
         {name: getattr(found, name) for name in same}
         | {f"{name}_ms": ms(getattr(found, name)) for name in times}
         | {"data": found.data.hex()}
+        | {"unique": hexadecimal(found.unique_bytes), "key": hexadecimal(found.key_bytes)}
     )
 
 

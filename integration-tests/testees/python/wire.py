@@ -46,6 +46,11 @@ def released(answers: list[bool]) -> list[Request | None]:
     return [None if answer else LOST for answer in answers]
 
 
+def noted(request: Request) -> Request:
+    """Return who pauses, and why."""
+    return {name: request[name] for name in ("by", "reason") if name in request}
+
+
 TELLS: dict[str, Tell] = {
     "extend": ms,
     "extend_many": each(ms),
@@ -71,6 +76,7 @@ TELLS: dict[str, Tell] = {
     "settings": settings,
     "create_group": values.group_value,
     "group": values.group_info,
+    "group_outcome": values.group_outcome,
     "put_schedule": str,
     "sync_schedules": synced,
     "schedules": lambda answers: [schedule_info(answer) for answer in answers],
@@ -112,7 +118,7 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             how = {"keep_alive": bool(request.get("keep_alive")), "keep_alive_limit": limit}
             how |= completion(request) if both else {}
             return do(*count, duration, wait, **how), tell
-        case "outcome" | "outcome_many":
+        case "outcome" | "outcome_many" | "group_outcome":
             of = ids if op == "outcome_many" else bytes.fromhex(request["id"])
             return do(of, seconds(request.get("wait_ms")), expect=bool(request.get("expect"))), tell
         case "get":
@@ -165,16 +171,20 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
         case "get_keys":
             return do([bytes.fromhex(digits) for digits in request["keys"]]), tell
         case "pause":
-            return do(*([] if duration is None else [duration])), tell
+            return do(*([] if duration is None else [duration]), **noted(request)), tell
         case "purge":
             return do(request["state"]), tell
+        case "schedules":
+            return do(data=request.get("with_data", True)), tell
         case "put_schedule":
             owned = {name: request[name] for name in ("owner", "revision") if name in request}
             return do(**schedule(request), **owned), tell
         case "sync_schedules":
             all_of = [leaseq.Schedule(**schedule(one)) for one in request["schedules"]]
             return do(request["owner"], request["revision"], all_of), tell
-        case "remove_schedule" | "pause_schedule" | "resume_schedule" | "run_now":
+        case "pause_schedule":
+            return do(request["name"], **noted(request)), tell
+        case "remove_schedule" | "resume_schedule" | "run_now":
             return do(request["name"]), tell
         case _:  # counts of all kinds, settings, resume, drop_queue, cleans, check
             return do(), tell

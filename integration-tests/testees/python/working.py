@@ -29,7 +29,7 @@ TIMES = ("timeout", "delay", "retain", "unique_for", "expires_in")
 def new_job(request: Request) -> NewJob[Any]:
     """Return the job of a request, with its options and those that follow it."""
     options: dict[str, Any] = {
-        name: request[name] for name in ("meta", "replace") if name in request
+        name: request[name] for name in ("meta", "replace", "successor") if name in request
     }
     options |= {name: bytes.fromhex(request[name]) for name in ("id", "unique") if name in request}
     options |= {name: request[f"{name}_ms"] / 1000 for name in TIMES if f"{name}_ms" in request}

@@ -67,7 +67,7 @@ impl Testee {
         match text("op") {
             "hello" => {
                 return Ok(
-                    json!({ "can": ["cancel", "nul", "order", "jobs", "force_stop", "hang", "chains", "children", "fork_children", "follow_ups"] }),
+                    json!({ "can": ["cancel", "nul", "order", "jobs", "force_stop", "hang", "chains", "job_groups", "children", "fork_children", "follow_ups"] }),
                 );
             }
             "connect" => {
@@ -206,6 +206,11 @@ impl Testee {
                 let found = queue.group(wire::bytes(text("id"))).await?;
                 found.as_ref().map_or(Value::Null, wire::group_info)
             }
+            "group_outcome" => {
+                let id = wire::bytes(text("id"));
+                let ended = queue.group_outcome(id, wire::outcome_options(request)).await?;
+                ended.as_ref().map_or(Value::Null, wire::group_outcome)
+            }
             "group_places" => {
                 let first = request["first"].as_u64().unwrap_or(0).try_into().unwrap_or(u32::MAX);
                 let group = wire::group(&request["group"])?;
@@ -238,7 +243,11 @@ impl Testee {
                 let revision = number("revision").unwrap_or_default();
                 wire::synced(&queue.sync_schedules(text("owner"), revision, all).await?)
             }
-            "schedules" => queue.schedules().await?.iter().map(wire::schedule_info).collect(),
+            "schedules" => {
+                let mut options = GetOptions::new();
+                options.data = request["with_data"] != false;
+                queue.schedules_with(options).await?.iter().map(wire::schedule_info).collect()
+            }
             "record_history" => {
                 queue.record_history_json(&request["measured"].to_string()).await?.into()
             }
@@ -254,7 +263,10 @@ impl Testee {
                 serde_json::from_str(&page).unwrap_or_default()
             }
             "remove_schedule" => queue.remove_schedule(text("name")).await?.into(),
-            "pause_schedule" => queue.pause_schedule(text("name")).await?.into(),
+            "pause_schedule" => {
+                let options = wire::pause_options(request);
+                queue.pause_schedule_with(text("name"), options).await?.into()
+            }
             "resume_schedule" => queue.resume_schedule(text("name")).await?.into(),
             "run_now" => queue.run_now(text("name")).await?.into(),
             "purge" => queue.purge(state).await?.into(),

@@ -1,7 +1,11 @@
 //! A group of jobs, and the jobs that follow it.
 
+use std::time::Duration;
+
 use leaseq::options::MAX_PLACES;
-use leaseq::{Error, Group, NewGroup, On, PlaceState, Result, WorkQueue};
+use leaseq::{
+    Error, Group, GroupOutcome, NewGroup, On, OutcomeOptions, PlaceState, Result, WorkQueue,
+};
 
 use super::new_job::chained;
 use super::{JobRef, NewJob, Producer};
@@ -23,6 +27,22 @@ pub struct JobGroupRef {
     pub group: Group,
     /// Its members, in their order.
     pub jobs: Vec<JobRef>,
+    queue: WorkQueue,
+}
+
+impl JobGroupRef {
+    /// Waits until all members have ended, at most for this time. `None`: they have not. The outcome is `Gone` a day after the end,
+    /// and if the group was removed or replaced by another one with its id.
+    ///
+    /// # Errors
+    /// As for [`WorkQueue::group_outcome`].
+    pub async fn outcome(&self, wait: Duration) -> Result<Option<GroupOutcome>> {
+        let options = OutcomeOptions::new().wait(wait);
+        let outcome = self.queue.group_outcome(self.group.id(), options).await?;
+        let is_own =
+            |outcome: &GroupOutcome| outcome.info().is_none_or(|info| info.group == self.group);
+        Ok(outcome.map(|outcome| if is_own(&outcome) { outcome } else { GroupOutcome::Gone }))
+    }
 }
 
 impl JobGroup {
@@ -111,7 +131,21 @@ impl Producer {
         // What is wrong with a job is told before the group is there.
         members.iter().try_for_each(|job| job.data().map(drop))?;
         let group = queue.create_group(new).await?;
-        let open = open_places(&queue, &group, places).await?;
+        let refused = || {
+            Error::invalid(format_args!(
+                "queue {}, group {:?}: it was added with another number of jobs",
+                queue.name(),
+                String::from_utf8_lossy(&id)
+            ))
+        };
+        let info = queue.group(group.id()).await?;
+        if info.as_ref().and_then(|info| info.places).is_some_and(|sealed| sealed != places) {
+            return Err(refused());
+        }
+        let open = match info.is_some_and(|info| info.ended > 0) {
+            true => open_places(&queue, &group, places).await?,
+            false => Vec::new(),
+        };
         let mut jobs = Vec::new();
         let mut missing = Vec::new();
         for (place, job) in (0..).zip(members) {
@@ -128,22 +162,15 @@ impl Producer {
         let mut added = self.enqueue_many(missing).await?.into_iter();
         let jobs = jobs.into_iter().filter_map(|job| job.or_else(|| added.next())).collect();
         if !queue.seal_group(&group, places).await? {
-            return Err(Error::invalid(format_args!(
-                "queue {}, group {:?}: it was added with another number of jobs",
-                queue.name(),
-                String::from_utf8_lossy(&id)
-            )));
+            return Err(refused());
         }
-        Ok(JobGroupRef { group, jobs })
+        Ok(JobGroupRef { group, jobs, queue })
     }
 }
 
-/// Which places no member has filled; empty: all are open.
+/// Which places no member has filled.
 async fn open_places(queue: &WorkQueue, group: &Group, places: u32) -> Result<Vec<bool>> {
     let mut open = Vec::new();
-    if queue.group(group.id()).await?.is_none_or(|info| info.ended == 0) {
-        return Ok(open);
-    }
     while open.len() < places as usize {
         let states = queue.group_places(group, open.len() as u32).await?;
         if states.is_empty() {

@@ -135,6 +135,11 @@ impl NewJob {
         self.change(Item::replace)
     }
 
+    /// See [`Item::successor`].
+    pub fn successor(self) -> Self {
+        self.change(Item::successor)
+    }
+
     /// See [`Item::expires_in`].
     pub fn expires_in(self, time: Duration) -> Self {
         self.change(|item| item.expires_in(time))

@@ -67,7 +67,7 @@ impl ChildWorker {
         let core = Arc::new(WorkerCore::start_with(client, options, 0)?);
         let handlers = TaskTracker::new();
         let reports = handlers.clone();
-        let slot = Slot { face: Arc::new(face), core: core.clone(), pool, handlers };
+        let slot = Slot { face: Arc::new(face), core: core.clone(), pool, hooks: handlers };
         let children = CancellationToken::new();
         let ended = children.clone().drop_guard();
         tokio::spawn(async move {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::FutureExt;
+use tokio_util::task::TaskTracker;
 
 use super::context::{Context, States};
 use super::event::{Event, Hook};
@@ -41,11 +42,11 @@ impl Face {
     }
 
     /// Runs the handler of a task, and reports how it ended.
-    pub(super) async fn run(self: Arc<Self>, task: Task) {
+    pub(super) async fn run(self: &Arc<Self>, task: Task, hooks: &TaskTracker) {
         let context = self.start(task);
         let begun = Instant::now();
         let finish = self.call(&context).await;
-        self.end(&context, finish, begun).await;
+        self.end(context, finish, begun, hooks);
     }
 
     /// Tells the hooks that a handler starts.
@@ -55,13 +56,26 @@ impl Face {
         context
     }
 
-    /// Reports how a handler that began then has ended.
-    pub(super) async fn end(&self, context: &Context, finish: Finish, begun: Instant) {
-        let elapsed = begun.elapsed();
-        // It is finished once.
-        if let Ok(settled) = context.task().finish(finish).await {
-            self.notify(&Event::Ended(context, &settled, elapsed));
+    /// Reports how a handler that began then has ended. Hooks hear of it in the background, when the job is settled.
+    pub(super) fn end(
+        self: &Arc<Self>,
+        context: Context,
+        finish: Finish,
+        begun: Instant,
+        hooks: &TaskTracker,
+    ) {
+        if self.hooks.is_empty() {
+            // It is finished once.
+            _ = context.task().report(finish);
+            return;
         }
+        let (face, elapsed) = (self.clone(), begun.elapsed());
+        let settled = context.task().finish(finish);
+        hooks.spawn(async move {
+            if let Ok(settled) = settled.await {
+                face.notify(&Event::Ended(&context, &settled, elapsed));
+            }
+        });
     }
 
     async fn call(&self, context: &Context) -> Finish {

@@ -66,8 +66,8 @@ pub(super) struct Slot {
     pub(super) face: Arc<Face>,
     pub(super) core: Arc<WorkerCore>,
     pub(super) pool: Arc<Pool>,
-    /// What is still to be reported.
-    pub(super) handlers: TaskTracker,
+    /// Those that are still to hear of ends.
+    pub(super) hooks: TaskTracker,
 }
 
 /// The core may lease for this slot as long as this exists.
@@ -201,7 +201,6 @@ impl Slot {
 
     /// Reports, while the slot goes on.
     fn end(&self, context: Context, finish: Finish, begun: Instant) {
-        let face = self.face.clone();
-        self.handlers.spawn(async move { face.end(&context, finish, begun).await });
+        self.face.end(context, finish, begun, &self.hooks);
     }
 }

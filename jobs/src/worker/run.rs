@@ -1,9 +1,10 @@
 //! Running a worker.
 
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::io::Write;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use leaseq::{Error, Result};
@@ -17,7 +18,7 @@ use super::in_children::{self, Slot};
 use super::metrics;
 use super::signals::Signals;
 use super::{Worker, child_worker};
-use crate::{Exit, JobStart, QueueOptions, WorkerCore, WorkerOptions};
+use crate::{Exit, JobStart, QueueOptions, Task, WorkerCore, WorkerOptions};
 
 /// How long the client may take to finish its requests when the process ends.
 const CLOSING: Duration = Duration::from_millis(300);
@@ -128,7 +129,7 @@ impl Worker {
         let mut serving = match children {
             None => tokio::spawn(serve(face, core.clone(), handlers.clone())),
             Some((pool, first)) => {
-                let slot = Slot { face, core: core.clone(), pool, handlers: handlers.clone() };
+                let slot = Slot { face, core: core.clone(), pool, hooks: handlers.clone() };
                 tokio::spawn(in_children::serve(slot, slots, first))
             }
         };
@@ -195,9 +196,34 @@ impl Drop for Running {
     }
 }
 
-/// Runs a task for each job.
+/// Runs handlers in the background.
 async fn serve(face: Arc<Face>, core: Arc<WorkerCore>, handlers: TaskTracker) {
     while let JobStart::Start(task) = core.next().await {
-        handlers.spawn(face.clone().run(task));
+        handlers.spawn(run(face.clone(), core.clone(), handlers.clone(), task));
+        let_others_run().await;
     }
+}
+
+/// Runs the handler of a task, and then those of others that can start: if handlers are short, one spawned task runs many.
+async fn run(face: Arc<Face>, core: Arc<WorkerCore>, handlers: TaskTracker, first: Task) {
+    let mut next = Some(JobStart::Start(first));
+    while let Some(JobStart::Start(task)) = next {
+        face.run(task, &handlers).await;
+        tokio::task::consume_budget().await;
+        next = core.try_next();
+    }
+}
+
+/// Lets the runtime run other tasks before this one. Unlike `yield_now`, it lets another thread take this task if what runs
+/// first does not return.
+async fn let_others_run() {
+    let mut is_second = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut is_second, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }

@@ -22,8 +22,8 @@ pub(super) fn admit(
     queue: &WorkQueue,
     leases: Vec<Lease>,
 ) {
-    let tasks = leases.into_iter().map(|lease| {
-        let id = shared.lock().new_id();
+    let first_id = shared.lock().new_ids(leases.len() as u64);
+    let tasks = (first_id..).zip(leases).map(|(id, lease)| {
         let mut running = Running::new(id, queue_index, queue.clone(), lease, shared.options.lease);
         let refused = read(&mut running, shared).err();
         (Arc::new(running), refused)
@@ -79,13 +79,13 @@ fn place_all(shared: &Arc<Shared>, tasks: Vec<(Arc<Running>, Option<Settlement>)
             shared.settle_unstarted(running, settlement);
         } else if state.phase == Phase::Leasing {
             state.ready.push_back(running);
-            shared.starts.notify_one();
         } else {
             // The worker has begun to drain while the request was under way.
             late.push(running);
         }
     }
     settler::give_back(shared, late);
+    shared.wake_caller(&mut state);
     drop(state);
     settler::leave(excess);
 }
@@ -94,6 +94,11 @@ impl Shared {
     /// The next task to start, or when there is one, or the end; `None`: nothing that is known.
     pub(super) fn pop(self: &Arc<Self>) -> Option<Popped> {
         let mut state = self.lock();
+        state.caller_woken = false;
+        state.called_at = Instant::now();
+        if std::mem::take(&mut state.unattended) {
+            self.fetch.notify_one();
+        }
         let next = state.end_cooldowns();
         while state.can_start(&self.options)
             && let Some(running) = state.ready.pop_front()
@@ -119,9 +124,7 @@ impl Shared {
                 self.fetch.notify_one();
             }
             // Another caller may have seen nothing before, or wait for the time of this start.
-            if !state.ready.is_empty() {
-                self.starts.notify_one();
-            }
+            self.wake_caller(&mut state);
             drop(state);
             log::started(&running);
             return Some(Popped::Start(running));

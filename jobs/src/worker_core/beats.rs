@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use leaseq::options::{BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMMANDS};
-use leaseq::{Beat, BeatReply, Client, ErrorKind, Measured, RunningItem, WorkerAction, WorkerId};
+use leaseq::options::{
+    BEAT_INTERVAL, MAX_BEAT, MAX_BEAT_ENTRIES, MAX_WORKER_COMMANDS, MAX_WORKER_TEXT,
+};
+use leaseq::{
+    Beat, BeatReply, Client, ErrorKind, Measured, RunningItem, WorkerAction, WorkerId, fit_text,
+};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 use tokio::task::JoinSet;
 
@@ -188,8 +192,7 @@ fn name(options: &WorkerOptions, host: &str) -> String {
     }
     let program = std::env::current_exe().ok();
     let program = program.as_deref().and_then(|path| path.file_name()).unwrap_or_default();
-    let name = format!("{}@{host}", program.to_string_lossy());
-    name.chars().filter(|char| !char.is_control()).take(120).collect()
+    fit_text(&format!("{}@{host}", program.to_string_lossy()), MAX_WORKER_TEXT)
 }
 
 /// What this process uses, in bytes.

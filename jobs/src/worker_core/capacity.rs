@@ -85,10 +85,11 @@ impl State {
 impl Shared {
     /// One slot more can be used.
     pub(super) fn open_slot(&self) {
-        self.lock().capacity += 1;
+        let mut state = self.lock();
+        state.capacity += 1;
         self.fetch.notify_one();
         // A prefetched job may wait for it.
-        self.starts.notify_one();
+        self.wake_caller(&mut state);
     }
 
     /// One slot less can be used. A job that waits for it goes back to its queue.

@@ -106,6 +106,9 @@ impl WorkerCore {
     /// Waits for the next job to run, or for the end of the worker. May be called by any number of callers at the same
     /// time. Dropping the future loses nothing.
     pub async fn next(&self) -> JobStart {
+        if let Some(next) = self.try_next() {
+            return next;
+        }
         let _caller = Caller::new(&self.shared);
         loop {
             let started = self.shared.starts.notified();
@@ -120,6 +123,17 @@ impl WorkerCore {
                 },
                 None => started.await,
             }
+        }
+    }
+
+    /// What [`next`](WorkerCore::next) would return without waiting; `None`: it would wait.
+    pub fn try_next(&self) -> Option<JobStart> {
+        match self.shared.pop()? {
+            Popped::Start(running) => {
+                Some(JobStart::Start(Task::new(self.shared.clone(), running)))
+            }
+            Popped::End => Some(JobStart::Drained),
+            Popped::At(_) => None,
         }
     }
 

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
 use leaseq::{Client, ErrorKind, KeepAlive, Lease, LeaseOptions, Result, Wanted, WorkQueue};
 use tokio::sync::mpsc;
 
@@ -98,10 +98,8 @@ impl Fetcher {
         }
         loop {
             let changed = shared.fetch.notified();
-            let Some(work) = self.take_work() else { return };
             let now = Instant::now();
-            self.divide(&work, now);
-            self.send(&work, now);
+            let Some(work) = self.ask(0, now) else { return };
             self.watch(&work, now);
             if shared.options.burst && (work.is_quiet || self.has_nothing(&work)) {
                 shared.end_burst(work.ended);
@@ -112,25 +110,34 @@ impl Fetcher {
                 found = next_found(&mut self.found) => self.add(found),
                 // Handlers that are about to end go with the same request.
                 () = changed => tokio::task::yield_now().await,
-                Some(answer) = self.requests.next() => self.answered(answer),
+                Some(answer) = self.requests.next() => self.take(answer).await,
                 Some(news) = self.background.next() => self.hear(news),
                 () = sleep_until(wake_at) => {}
             }
         }
     }
 
+    /// Sends requests for what is free, and with what has succeeded. So many jobs have arrived, and have no places yet.
     /// `None`: the worker has ended.
-    fn take_work(&mut self) -> Option<Work> {
+    fn ask(&mut self, arrived: usize, now: Instant) -> Option<Work> {
+        let work = self.take_work(arrived)?;
+        self.divide(&work, now);
+        self.send(&work, now);
+        Some(work)
+    }
+
+    fn take_work(&mut self, arrived: usize) -> Option<Work> {
         let mut state = self.shared.lock();
         if state.is_over() {
             return None;
         }
         let finished = std::mem::take(&mut state.finished);
+        state.all_asked = false;
         let wake_at = state.end_cooldowns();
         let options = &self.shared.options;
         let work = Work {
-            free: state.wanted(options, state.succeeded),
-            idle: state.wanted(options, 0),
+            free: state.wanted(options, state.succeeded).saturating_sub(arrived),
+            idle: state.wanted(options, 0).saturating_sub(arrived),
             completes: !finished.is_empty(),
             ended: state.ended,
             is_empty: state.tasks.is_empty(),
@@ -202,6 +209,9 @@ impl Fetcher {
             let request = Request { queue, queue_index, completions, count, ended, options, burst };
             self.requests.push(Box::pin(request.send()));
         }
+        if self.sources.all_asked() {
+            self.shared.lock().all_asked = true;
+        }
     }
 
     /// Leaves a call on each queue that has nothing, and looks after the schedules of others that are not asked.
@@ -235,13 +245,29 @@ impl Fetcher {
         work.free > 0 && !asks && self.sources.all_empty(work.ended)
     }
 
-    fn answered(&mut self, answer: Answer) {
+    /// Gives the jobs of an answer their places. Before, the next request is sent, for which the queue works meanwhile.
+    async fn take(&mut self, answer: Answer) {
+        let mut next = Some(answer);
+        while let Some(answer) = next {
+            let queue = answer.queue_index;
+            let leases = self.answered(answer);
+            if leases.is_empty() {
+                return;
+            }
+            self.ask(leases.len(), Instant::now());
+            next = self.requests.next().now_or_never().flatten();
+            // To the task that writes to the connection.
+            tokio::task::yield_now().await;
+            admit(&self.shared, queue, &self.queues[queue], leases);
+        }
+    }
+
+    fn answered(&mut self, answer: Answer) -> Vec<Lease> {
         let Answer { queue_index: queue, count, ended, leases } = answer;
         self.sources.ask_ended(queue, leases.as_ref().is_some_and(Result::is_ok));
-        if let Some(leases) = leases {
-            let is_empty = leases.as_ref().is_ok_and(|leases| leases.len() < count);
-            self.receive(queue, is_empty.then_some(ended), leases);
-        }
+        let Some(leases) = leases else { return Vec::new() };
+        let is_empty = leases.as_ref().is_ok_and(|leases| leases.len() < count);
+        self.receive(queue, is_empty.then_some(ended), leases)
     }
 
     fn hear(&mut self, news: News) {
@@ -249,7 +275,8 @@ impl Fetcher {
             News::Waited { queue_index, leases } => {
                 self.sources.wait_ended(queue_index);
                 // It says nothing about what else there is.
-                self.receive(queue_index, None, leases);
+                let leases = self.receive(queue_index, None, leases);
+                admit(&self.shared, queue_index, &self.queues[queue_index], leases);
             }
             News::Looked { queue_index, next } => {
                 if let Err(error) = &next {
@@ -260,12 +287,17 @@ impl Fetcher {
         }
     }
 
-    /// Takes what a queue has given. It was empty when so many tasks had ended, or may have more.
-    fn receive(&mut self, queue: usize, empty: Option<u64>, leases: Result<Vec<Lease>>) {
+    /// Returns what a queue has given. It was empty when so many tasks had ended, or may have more.
+    fn receive(
+        &mut self,
+        queue: usize,
+        empty: Option<u64>,
+        leases: Result<Vec<Lease>>,
+    ) -> Vec<Lease> {
         match leases {
             Ok(leases) => {
                 self.sources.answered(queue, empty);
-                admit(&self.shared, queue, &self.queues[queue], leases);
+                leases
             }
             Err(error) => {
                 let is_first = self.sources.failed(queue);
@@ -275,6 +307,7 @@ impl Fetcher {
                 } else if is_first {
                     log::not_leased(&self.queues[queue], &error);
                 }
+                Vec::new()
             }
         }
     }

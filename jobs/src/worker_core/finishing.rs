@@ -11,18 +11,20 @@ use super::settlement::{Settled, decide};
 use super::state::{Finished, Shared};
 use crate::{JobError, Policy};
 
-/// Queues the settlement of a task that a face has finished. The receiver gets what has become of the job.
+/// Queues the settlement of a task that a face has finished. `reply` gets what has become of the job.
 pub(super) fn finish(
     shared: &Arc<Shared>,
     running: &Arc<Running>,
     finish: Finish,
-) -> Result<oneshot::Receiver<Settled>> {
-    let (reply, answer) = oneshot::channel();
+    reply: Option<oneshot::Sender<Settled>>,
+) -> Result<()> {
     match running.claim() {
         Claim::Own => {}
         Claim::TakenOver => {
-            let _ = reply.send(Settled::Lost);
-            return Ok(answer);
+            if let Some(reply) = reply {
+                _ = reply.send(Settled::Lost);
+            }
+            return Ok(());
         }
         Claim::Finished => {
             return Err(Error::invalid(format_args!("{running}: the task was finished before")));
@@ -48,6 +50,6 @@ pub(super) fn finish(
         finish => finish,
     };
     let settlement = decide(finish, &running.facts());
-    shared.settle(Finished { running: running.clone(), settlement, reply: Some(reply) });
-    Ok(answer)
+    shared.settle(Finished { running: running.clone(), settlement, reply });
+    Ok(())
 }

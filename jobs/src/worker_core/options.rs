@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use leaseq::options::{MAX_BATCH, MAX_LEASE};
-use leaseq::{Error, Result, Schedule};
+use leaseq::{Error, Result, Schedule, WorkerId};
 
 use super::throttle::Throttle;
 use crate::JobOptions;
@@ -115,7 +115,7 @@ pub struct WorkerOptions {
     /// When the worker leases nothing because memory is short. Default: [as the environment says](Throttle::from_env).
     pub throttle: Option<Throttle>,
     /// The name under which the worker is [listed](leaseq::Client::workers), the same after a restart: workers of a name
-    /// are quiet together. Up to 128 bytes. Default: the program and the host.
+    /// are quiet together. 1 to 128 bytes without control characters. Default: the program and the host.
     pub name: Option<String>,
     /// The language of its handlers, which is listed. Default: `rust`.
     pub language: String,
@@ -195,6 +195,9 @@ impl WorkerOptions {
         if self.jobs.is_empty() {
             return Err(Error::invalid("a worker without a handler"));
         }
+        if let Some(name) = &self.name {
+            WorkerId::new(name).validate()?;
+        }
         let has_owner = |deployment: &Deployment| !deployment.owner.is_empty();
         if !self.deployment.as_ref().is_none_or(has_owner) {
             return Err(Error::invalid("schedules without a deployment"));
@@ -202,7 +205,10 @@ impl WorkerOptions {
         for (name, options) in &self.jobs {
             let timeout = millis(options.timeout);
             between(&format!("job {name}: timeout in ms"), timeout, 1, millis(MAX_LEASE))?;
-            options.retry.validate()?;
+            options
+                .retry
+                .validate()
+                .map_err(|error| Error::invalid(format_args!("job {name}: {error}")))?;
         }
         Ok(())
     }
@@ -254,6 +260,18 @@ mod tests {
         refuses(
             |options| options.max_jobs = Some(0),
             "max_jobs 0 is not between 1 and 18446744073709551615",
+        );
+        refuses(
+            |options| options.name = Some(String::new()),
+            "the name of a worker \"\" has 0 bytes, not between 1 and 128",
+        );
+        refuses(
+            |options| options.name = Some("a\nb".into()),
+            "the name of a worker \"a\\nb\" has a control character",
+        );
+        refuses(
+            |options| options.jobs.get_mut("job").unwrap().retry.attempts = 0,
+            "job job: 0 attempts are not between 1 and 65535",
         );
     }
 }

@@ -30,12 +30,10 @@ impl Shared {
         }
         state.mark_success(&finished.running);
         state.finished.push(finished);
-        let waits = !state.ready.is_empty();
-        drop(state);
-        self.fetch.notify_one();
-        if waits {
-            self.starts.notify_one();
+        if !state.all_asked {
+            self.fetch.notify_one();
         }
+        self.wake_caller(&mut state);
     }
 }
 

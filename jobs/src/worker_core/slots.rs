@@ -69,17 +69,15 @@ impl Shared {
         self.cancel(running, Reason::Lost);
         let mut state = self.lock();
         if state.detach_lost(running, &self.options) {
-            self.slot_is_free(&state);
+            self.slot_is_free(&mut state);
             drop(state);
             log::detached(running);
         }
     }
 
-    fn slot_is_free(&self, state: &State) {
+    fn slot_is_free(&self, state: &mut State) {
         self.fetch.notify_one();
-        if !state.ready.is_empty() {
-            self.starts.notify_one();
-        }
+        self.wake_caller(state);
     }
 
     /// A task was settled: its slot is free.
@@ -109,7 +107,7 @@ impl Shared {
         }
         state.end_if_idle(&self.options);
         let over = state.phase >= Phase::Stopped;
-        self.slot_is_free(&state);
+        self.slot_is_free(&mut state);
         drop(state);
         if let Some(reply) = reply {
             // The face may have dropped the future.

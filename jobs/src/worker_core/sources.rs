@@ -138,6 +138,11 @@ impl Sources {
         source.asked = Some(Asked { count: std::mem::take(&mut source.owed), since: now });
     }
 
+    /// Whether each queue has a request under way.
+    pub(super) fn all_asked(&self) -> bool {
+        self.0.iter().all(|source| source.asked.is_some())
+    }
+
     /// The request was answered, or has failed.
     pub(super) fn ask_ended(&mut self, queue: usize, answered: bool) {
         let source = &mut self.0[queue];

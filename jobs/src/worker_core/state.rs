@@ -78,8 +78,12 @@ pub(super) struct State {
     pub(super) in_slots: usize,
     /// Those that wait to be started: for a face that asks, or, if they were prefetched, for a slot.
     pub(super) ready: VecDeque<Arc<Running>>,
+    /// A caller of `next` is told that a task can be started, and has not looked since: it tells the next one.
+    pub(super) caller_woken: bool,
     /// Those that the fetcher is to settle.
     pub(super) finished: Vec<Finished>,
+    /// Each queue has a request under way: those that finish go with the next one.
+    pub(super) all_asked: bool,
     /// When something is to be done about a task.
     pub(super) timers: BTreeSet<(Instant, u64)>,
     /// When the timers wake by themselves.
@@ -113,7 +117,7 @@ pub(super) struct State {
     pub(super) capacity: usize,
     /// The end of the grace period, once it has begun.
     pub(super) cancel_at: Option<Instant>,
-    /// How many callers wait in `next`, and when the last one came or left.
+    /// How many callers wait in `next`, and when one last looked for a task or left.
     pub(super) callers: usize,
     pub(super) called_at: Instant,
     /// Jobs have waited in vain for a caller: nothing is leased until one comes.
@@ -127,11 +131,7 @@ pub(super) struct Caller<'a>(&'a Shared);
 
 impl Caller<'_> {
     pub(super) fn new(shared: &Shared) -> Caller<'_> {
-        let mut state = shared.lock();
-        state.callers += 1;
-        if std::mem::take(&mut state.unattended) {
-            shared.fetch.notify_one();
-        }
+        shared.lock().callers += 1;
         Caller(shared)
     }
 }
@@ -174,9 +174,11 @@ impl State {
         over
     }
 
-    pub(super) fn new_id(&mut self) -> u64 {
-        self.next_id += 1;
-        self.next_id
+    /// The first of so many numbers.
+    pub(super) fn new_ids(&mut self, count: u64) -> u64 {
+        let first = self.next_id;
+        self.next_id += count;
+        first
     }
 }
 
@@ -193,7 +195,9 @@ impl Shared {
                 tasks: HashMap::new(),
                 in_slots: 0,
                 ready: VecDeque::new(),
+                caller_woken: false,
                 finished: Vec::new(),
+                all_asked: false,
                 timers: BTreeSet::new(),
                 timers_wake: None,
                 started: 0,
@@ -216,7 +220,7 @@ impl Shared {
                 called_at: Instant::now(),
                 unattended: false,
                 refusals: Refusals::default(),
-                next_id: 0,
+                next_id: 1,
             }),
             options,
             runtime,
@@ -264,6 +268,13 @@ impl Shared {
         state.timers.insert((at, id));
         if state.timers_wake.is_none_or(|wake| at < wake) {
             self.timer.notify_one();
+        }
+    }
+
+    /// A task may be started. One caller at a time is told: it starts as many as it can.
+    pub(super) fn wake_caller(&self, state: &mut State) {
+        if !state.ready.is_empty() && !std::mem::replace(&mut state.caller_woken, true) {
+            self.starts.notify_one();
         }
     }
 

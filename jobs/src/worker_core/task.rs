@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use leaseq::options::MAX_LEASE;
 use leaseq::{Error, Result, Trigger};
+use tokio::sync::oneshot;
 
 use super::finish::Finish;
 use super::finishing;
@@ -34,7 +35,7 @@ impl Drop for Task {
         if self.running.is_open() {
             let error = JobError::new("Dropped", "the handler was dropped before it had ended");
             // It may have been taken over meanwhile.
-            _ = finishing::finish(&self.shared, &self.running, Finish::Failed(error));
+            _ = self.report(Finish::Failed(error));
         }
     }
 }
@@ -49,11 +50,18 @@ impl Task {
         &self,
         finish: Finish,
     ) -> impl Future<Output = Result<Settled>> + Send + use<> {
-        let answer = finishing::finish(&self.shared, &self.running, finish);
+        let (reply, answer) = oneshot::channel();
+        let accepted = finishing::finish(&self.shared, &self.running, finish, Some(reply));
         async move {
+            accepted?;
             // Without an answer the worker was aborted.
-            Ok(answer?.await.unwrap_or(Settled::Lost))
+            Ok(answer.await.unwrap_or(Settled::Lost))
         }
+    }
+
+    /// The same, for callers that do not want to know what becomes of the job.
+    pub(crate) fn report(&self, finish: Finish) -> Result<()> {
+        finishing::finish(&self.shared, &self.running, finish, None)
     }
 
     /// Its number in this worker, which [`WorkerCore::stops`](crate::WorkerCore::stops) names.

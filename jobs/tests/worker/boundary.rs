@@ -20,6 +20,7 @@ on_every_engine!(
     ending_the_worker_drops_what_is_not_reported,
     a_task_that_somebody_keeps_is_leased_no_more_after_an_abort,
     jobs_that_nobody_asks_for_are_given_back,
+    a_face_that_never_waits_gets_jobs_again,
 );
 
 fn done(json: &serde_json::Value) -> Finish {
@@ -193,4 +194,27 @@ async fn jobs_that_nobody_asks_for_are_given_back(bench: Bench) {
         );
         soon(core.finish(&task, Finish::Done { result: None })).await.unwrap();
     }
+}
+
+/// As for one that waits, after it has not looked for a while.
+async fn a_face_that_never_waits_gets_jobs_again(bench: Bench) {
+    let core = bench.core(|options| {
+        options.slots = 1;
+        options.lease = Duration::from_millis(300);
+    });
+    bench.add("a").await;
+    let is_leased = eventually(PATIENCE, async || bench.counts().await.leased == 1).await;
+    assert!(is_leased, "{:?}", bench.counts().await);
+    let given_back = eventually(PATIENCE, async || bench.counts().await.ready == 1).await;
+    assert!(given_back, "{:?}", bench.counts().await);
+    let mut task = None;
+    let starts = eventually(PATIENCE, async || match core.try_next() {
+        Some(JobStart::Start(next)) => task.replace(next).is_none(),
+        _ => false,
+    });
+    assert!(starts.await, "{:?}", bench.counts().await);
+    soon(core.finish(&task.unwrap(), Finish::Done { result: None })).await.unwrap();
+    core.drain(Duration::ZERO);
+    let drained = eventually(PATIENCE, async || matches!(core.try_next(), Some(JobStart::Drained)));
+    assert!(drained.await);
 }

@@ -1,5 +1,7 @@
 //! Jobs that are added because others have ended.
 
+use std::time::Duration;
+
 use leaseq_jobs::{Context, JobError, JobGroup, JobRef, NewJob, Policy, Worker};
 
 use crate::support::{Bench, Echo, PATIENCE, Seen, on_every_engine};
@@ -86,9 +88,22 @@ async fn a_job_follows_a_group_when_all_members_have_succeeded(bench: Bench) {
     let ids: Vec<_> = added.jobs.iter().map(JobRef::id).collect();
     assert_eq!(ids, [&b"g/0"[..], b"own", b"g/2"]);
     assert!(added.jobs.iter().all(JobRef::added));
+    assert_eq!(added.outcome(Duration::ZERO).await.unwrap(), None);
     let seen = Seen::default();
     let worker = bench.worker().queue("echo", 1).queue("other", 1);
     noting(worker, &seen).run_until_idle().await.unwrap();
+    let outcome = added.outcome(PATIENCE).await.unwrap().unwrap();
+    assert_eq!((outcome.as_str(), outcome.info().unwrap().completed), ("completed", 3));
+    // Another one has its id.
+    let home = bench.client.queue("echo").unwrap();
+    assert!(home.remove_group(&added.group).await.unwrap());
+    let other = home.create_group(leaseq::NewGroup::new("g")).await.unwrap();
+    assert!(home.add_item(leaseq::Item::new("x").in_group(&other, 0)).await.unwrap());
+    assert!(home.seal_group(&other, 1).await.unwrap());
+    home.purge(leaseq::State::Ready).await.unwrap();
+    let outcome = home.group_outcome("g", leaseq::OutcomeOptions::new()).await.unwrap().unwrap();
+    assert_eq!((outcome.as_str(), &outcome.info().unwrap().group), ("ended", &other));
+    assert_eq!(added.outcome(PATIENCE).await.unwrap(), Some(leaseq::GroupOutcome::Gone));
     let mut seen = seen.take();
     // The one in the middle has the id of the job before it, which is a random one.
     seen.iter_mut().filter(|line| line.starts_with("mail after ")).for_each(|line| {
@@ -115,7 +130,7 @@ async fn a_member_that_fails_makes_another_job_follow_its_group(bench: Bench) {
 
 /// A program dies after it has added some of the members, which then end.
 async fn a_group_is_added_again_after_a_crash(bench: Bench) {
-    let member = |text| NewJob::from(Echo::named(text)).retain(std::time::Duration::ZERO);
+    let member = |text| NewJob::from(Echo::named(text)).retain(Duration::ZERO);
     let group = |members: &[&'static str]| {
         JobGroup::new("g", members.iter().map(|text| member(text))).then([echo("sum")])
     };

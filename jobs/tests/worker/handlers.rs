@@ -1,6 +1,7 @@
 //! Handlers, what surrounds them, and how they end.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use leaseq_jobs::{Context, Event, JobError, Middleware, Next, Output, Worker, async_trait};
 
@@ -9,6 +10,7 @@ use crate::support::{Bench, Echo, PATIENCE, Seen, nothing, on_every_engine};
 on_every_engine!(
     a_panic_fails_the_job_and_not_the_worker,
     blocking_handlers_run_beside_each_other,
+    handlers_that_compute_use_all_threads_of_the_runtime,
     middleware_surrounds_the_handler,
     events_are_reported,
     progress_is_stored,
@@ -54,6 +56,25 @@ async fn blocking_handlers_run_beside_each_other(bench: Bench) {
     worker.run_until_idle().await.unwrap();
     assert_eq!(jobs[0].result::<String>(PATIENCE).await.unwrap(), "a");
     assert_eq!(jobs[1].result::<String>(PATIENCE).await.unwrap(), "b");
+}
+
+async fn handlers_that_compute_use_all_threads_of_the_runtime(bench: Bench) {
+    let jobs = [bench.add("a").await, bench.add("b").await];
+    // Each waits for the other, and lets nothing else run on its thread.
+    let worker =
+        bench.worker().state(AtomicUsize::new(0)).handle(|_: Echo, job: Context| async move {
+            let begun = job.state::<AtomicUsize>()?;
+            begun.fetch_add(1, Ordering::SeqCst);
+            let since = Instant::now();
+            while begun.load(Ordering::SeqCst) < 2 && since.elapsed() < PATIENCE {
+                std::thread::yield_now();
+            }
+            Ok(begun.load(Ordering::SeqCst))
+        });
+    worker.run_until_idle().await.unwrap();
+    for job in jobs {
+        assert_eq!(job.result::<usize>(PATIENCE).await.unwrap(), 2);
+    }
 }
 
 /// Writes down when it runs.

@@ -69,7 +69,7 @@ async fn each_deployment_has_the_schedules_that_it_declares(bench: Bench) {
     let queue = bench.client.queue(Echo::QUEUE).unwrap();
     let [both] = &queue.schedules().await.unwrap()[..] else { panic!("not one schedule") };
     assert_eq!((both.owner.as_str(), both.revision, both.overlap), ("program", 2, false));
-    assert_eq!(both.item.data(), r#"{"v":1,"job":"test.echo","args":{"text":"a"}}"#);
+    assert_eq!(both.data, r#"{"v":1,"job":"test.echo","args":{"text":"a"}}"#);
     // Without a declaration nothing changes; with none, those of the program are removed.
     bench.worker().handle(nothing).run_until_idle().await.unwrap();
     assert_eq!(names(&bench).await, ["both"]);

@@ -12,6 +12,7 @@ use crate::support::{Bench, Echo, PATIENCE, drained, on_every_engine, soon, star
 
 on_every_engine!(
     calls_that_wait_obtain_no_more_than_there_are_slots,
+    no_job_is_leased_without_a_slot_for_it,
     a_worker_starts_no_more_jobs_than_it_may,
     several_callers_get_what_is_ready,
     a_job_whose_lease_is_lost_is_not_started,
@@ -51,6 +52,24 @@ async fn calls_that_wait_obtain_no_more_than_there_are_slots(bench: Bench) {
     );
     soon(core.finish(&tasks[0], Finish::Done { result: None })).await.unwrap();
     assert_eq!(start(&core).await.queue(), "a");
+}
+
+/// The next request is sent before the jobs of the last one have their places.
+async fn no_job_is_leased_without_a_slot_for_it(bench: Bench) {
+    const JOBS: u64 = 60;
+    fill(&bench, Echo::QUEUE, JOBS as usize).await;
+    let core = bench.core(|options| options.slots = 4);
+    for _ in 0..JOBS / 4 {
+        let tasks =
+            [start(&core).await, start(&core).await, start(&core).await, start(&core).await];
+        for task in &tasks {
+            soon(core.finish(task, Finish::Done { result: None })).await.unwrap();
+        }
+    }
+    let all = async || bench.counts().await.totals.completed == JOBS;
+    assert!(eventually(PATIENCE, all).await);
+    // None was given back and leased again.
+    assert_eq!(bench.counts().await.totals.leased, JOBS);
 }
 
 async fn a_worker_starts_no_more_jobs_than_it_may(bench: Bench) {

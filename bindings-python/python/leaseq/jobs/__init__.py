@@ -31,7 +31,7 @@ from ._errors import (
 )
 from ._exit import Exit
 from ._job_events import JobEvent
-from ._job_group import JobGroupRef
+from ._job_group import AsyncJobGroupRef, JobGroupRef
 from ._job_type import JobType
 from ._jobs import Jobs
 from ._ref import AsyncJobRef, JobRef
@@ -41,6 +41,7 @@ from ._settings import Throttle, WorkerOptions
 from ._worker import Worker
 
 __all__ = [
+    "AsyncJobGroupRef",
     "AsyncJobRef",
     "AsyncWorker",
     "Bury",
@@ -77,6 +78,7 @@ __all__ = [
 ]
 
 for _public in (
+    AsyncJobGroupRef,
     AsyncJobRef,
     AsyncWorker,
     Bury,

@@ -67,7 +67,7 @@ def parser() -> argparse.ArgumentParser:
     )
     where = made.add_argument_group("where the queues are")
     add = where.add_argument
-    add("--url", "-u", help="redis://…, sqlite:FILE and others; default: LEASEQ_URL")
+    add("--url", "-u", help="redis://…, sqlite:FILE and others; default: LEASEQ_URL or REDIS_URL")
     add("--namespace", help="the prefix of all keys on Redis; default: leaseq")
     add(
         "--queue",
@@ -201,6 +201,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _work(told: argparse.Namespace) -> NoReturn:
+    if not _leaseq.redact_url(told.url):
+        raise InvalidError("no url: give --url, or set LEASEQ_URL or REDIS_URL")
     spec, options = ",".join(told.jobs), _options(told)
     in_children = told.processes is not None or told.isolation not in (None, "thread")
     # Children import it themselves.

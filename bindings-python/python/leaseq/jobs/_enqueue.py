@@ -16,7 +16,7 @@ from ..exceptions import InvalidError
 from ._decode import Decoder
 from ._encode import encode
 from ._options import Options
-from ._ref import AsyncJobRef, JobRef
+from ._ref import AsyncJobRef, JobRef, only_asyncio, only_blocking
 
 if TYPE_CHECKING:
     from .. import _blocking, asyncio
@@ -39,7 +39,7 @@ class NewJob(Generic[R]):
         """The arguments by their names."""
         self.meta = dict(options.meta)
         """Texts for handlers and middleware, such as a `traceparent`; may be changed."""
-        self.queue = options.queue or "default"
+        self.queue = "default" if options.queue is None else options.queue
         """The name of the queue."""
         self._options = options
         self._decode = decode
@@ -160,6 +160,7 @@ def add_items(
     client: _blocking.Client, jobs: Sequence[NewJob[R]], by_queue: Items
 ) -> list[JobRef[R]]:
     """Add the items of these jobs."""
+    only_blocking(client)
     refs: dict[int, JobRef[R]] = {}
     for name, items in by_queue.items():
         queue = client.queue(name)
@@ -189,6 +190,7 @@ async def aadd_items(
     client: asyncio.Client, jobs: Sequence[NewJob[R]], by_queue: Items
 ) -> list[AsyncJobRef[R]]:
     """Add the items of these jobs."""
+    only_asyncio(client)
     refs: dict[int, AsyncJobRef[R]] = {}
     for name, items in by_queue.items():
         queue = client.queue(name)

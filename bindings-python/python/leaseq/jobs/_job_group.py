@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from .._groups import Group, GroupInfo, PlaceState
-from .._values import FollowUp, ItemId
+from .._groups import Group, GroupInfo, GroupOutcome, GroupOutcomeKind, PlaceState
+from .._values import FollowUp, ItemId, Seconds
 from ..exceptions import InvalidError
 from ._enqueue import NewJob, aadd_items, add_items, around, items_of
-from ._ref import AsyncJobRef, JobRef
+from ._ref import AsyncJobRef, JobRef, only_asyncio, only_blocking
 
 if TYPE_CHECKING:
     from .. import _blocking, asyncio
@@ -22,13 +22,41 @@ MAX_PLACES = 100_000
 
 
 @dataclass(frozen=True)
-class JobGroupRef(Generic[Ref]):
-    """A group of jobs that was added."""
-
+class _GroupRef(Generic[Ref]):
     group: Group
     """Names the group: see `Queue.group`."""
     jobs: list[Ref]
     """Its members, in their order. `added` is false for those that were there."""
+
+    def _ended(self, outcome: GroupOutcome | None, timeout: Seconds | None) -> GroupOutcome:
+        if outcome is None:
+            raise TimeoutError(f"group {self.group.id!r} has not ended within {timeout} s")
+        if outcome.info is not None and outcome.info.group != self.group:
+            # Another one has its id by now.
+            return GroupOutcome(GroupOutcomeKind.GONE)
+        return outcome
+
+
+@dataclass(frozen=True)
+class JobGroupRef(_GroupRef[JobRef[R]], Generic[R]):
+    """A group of jobs that was added."""
+
+    _queue: _blocking.Queue = field(repr=False, compare=False)
+
+    def wait(self, timeout: Seconds | None = None) -> GroupOutcome:
+        """Wait until all members have ended, and return how. Raises `TimeoutError`."""
+        return self._ended(self._queue.group_outcome(self.group.id, timeout), timeout)
+
+
+@dataclass(frozen=True)
+class AsyncJobGroupRef(_GroupRef[AsyncJobRef[R]], Generic[R]):
+    """A group of jobs that was added, as `aenqueue_group` returns it."""
+
+    _queue: asyncio.Queue = field(repr=False, compare=False)
+
+    async def wait(self, timeout: Seconds | None = None) -> GroupOutcome:
+        """Wait until all members have ended, and return how. Raises `TimeoutError`."""
+        return self._ended(await self._queue.group_outcome(self.group.id, timeout), timeout)
 
 
 class JobGroup(Generic[R]):
@@ -50,7 +78,7 @@ class JobGroup(Generic[R]):
             )
         if owner._inline is not None:
             raise InvalidError(f"group {group_id!r}: groups do not run inline")
-        self.queue = queue or self.members[0].queue
+        self.queue = self.members[0].queue if queue is None else queue
         then, on_success, on_failure, on_end = ends
         # A job in the place of the group.
         job: NewJob[Any] = NewJob(f"group {group_id!r}", {}, self.members[0]._options, lambda _: _)
@@ -85,8 +113,17 @@ class JobGroup(Generic[R]):
             return f"{_text(self.id)}/{place}"
         return _text(item_id)
 
+    def check(self, info: GroupInfo | None) -> bool:
+        """Say whether its places have to be looked at: a new group has none that is filled.
+
+        Raises `InvalidError` if it was added with another number of jobs.
+        """
+        if info is not None and info.places not in (None, len(self.members)):
+            raise self.refused()
+        return info is not None and info.ended > 0
+
     def refused(self) -> InvalidError:
-        """Return the error of a group that could not be sealed."""
+        """Return the error of a group with another number of jobs."""
         return InvalidError(
             f"queue {self.queue}, group {self.id!r}: it was added with another number of jobs"
         )
@@ -96,19 +133,15 @@ def _text(item_id: ItemId) -> str:
     return item_id if isinstance(item_id, str) else item_id.decode("utf-8", "surrogateescape")
 
 
-def _has_ended(info: GroupInfo | None) -> bool:
-    """Whether the places have to be looked at: a new group has none that is filled."""
-    return info is not None and info.ended > 0
-
-
-def add_group(client: _blocking.Client, new: JobGroup[R], owner: Jobs) -> JobGroupRef[JobRef[R]]:
+def add_group(client: _blocking.Client, new: JobGroup[R], owner: Jobs) -> JobGroupRef[R]:
     """Add a group, or what is missing of it."""
+    only_blocking(client)
     with around(owner._around_enqueue, new.all()):
         follow_ups = new.follow_ups()
         queue = client.queue(new.queue)
         group = queue.create_group(new.id, follow_ups)
         states: list[PlaceState] = []
-        if _has_ended(queue.group(group.id)):
+        if new.check(queue.group(group.id)):
             while more := queue.group_places(group, len(states)):
                 states += more
         missing = new.missing(group, states)
@@ -124,19 +157,19 @@ def add_group(client: _blocking.Client, new: JobGroup[R], owner: Jobs) -> JobGro
             else JobRef(client, job.name, job.queue, new.id_of(place), False, job._decode)
             for place, job in enumerate(new.members)
         ],
+        queue,
     )
 
 
-async def aadd_group(
-    client: asyncio.Client, new: JobGroup[R], owner: Jobs
-) -> JobGroupRef[AsyncJobRef[R]]:
+async def aadd_group(client: asyncio.Client, new: JobGroup[R], owner: Jobs) -> AsyncJobGroupRef[R]:
     """Add a group, or what is missing of it."""
+    only_asyncio(client)
     with around(owner._around_enqueue, new.all()):
         follow_ups = new.follow_ups()
         queue = client.queue(new.queue)
         group = await queue.create_group(new.id, follow_ups)
         states: list[PlaceState] = []
-        if _has_ended(await queue.group(group.id)):
+        if new.check(await queue.group(group.id)):
             while more := await queue.group_places(group, len(states)):
                 states += more
         missing = new.missing(group, states)
@@ -144,7 +177,7 @@ async def aadd_group(
         added = dict(zip(missing, await aadd_items(client, jobs, items_of(jobs)), strict=True))
         if not await queue.seal_group(group, len(new.members)):
             raise new.refused()
-    return JobGroupRef(
+    return AsyncJobGroupRef(
         group,
         [
             added[place]
@@ -152,4 +185,5 @@ async def aadd_group(
             else AsyncJobRef(client, job.name, job.queue, new.id_of(place), False, job._decode)
             for place, job in enumerate(new.members)
         ],
+        queue,
     )

@@ -12,7 +12,7 @@ from .._values import ItemId, Seconds
 from ._decode import Decoder, decoder
 from ._enqueue import NewJob, aadd, add
 from ._options import Key, Options
-from ._ref import AsyncJobRef, JobRef
+from ._ref import AsyncJobRef, JobRef, only_asyncio, only_blocking
 from ._retry import Retry
 from ._signature import Signature, annotated
 
@@ -62,6 +62,7 @@ class JobType(Generic[P, R]):
         unique: Key | None = None,
         unique_for: Seconds | None = None,
         replace: bool | None = None,
+        successor: bool | None = None,
         key: Key | None = None,
         expires_in: Seconds | None = None,
         group: Group | None = None,
@@ -86,13 +87,14 @@ class JobType(Generic[P, R]):
             unique=unique,
             unique_for=unique_for,
             replace=replace,
+            successor=successor,
             key=key,
             expires_in=expires_in,
             group=group,
             place=place,
             meta=meta or {},
         )
-        changed = self._changes.change(changes)
+        changed = self._changes.change(changes.checked(self.name))
         return JobType(self._jobs, self.name, self.function, self._defaults, changed)
 
     def new(self, *args: P.args, **kwargs: P.kwargs) -> NewJob[R]:
@@ -102,6 +104,7 @@ class JobType(Generic[P, R]):
         """
         if self._signature is not None:
             named = self._signature.bind(args, kwargs)
+            self._signature.check(named)
         elif args:
             raise TypeError(f"job {self.name}: its arguments have names")
         else:
@@ -122,9 +125,10 @@ class JobType(Generic[P, R]):
     def enqueue(self, client: _blocking.Client, /, *args: P.args, **kwargs: P.kwargs) -> JobRef[R]:
         """Add a job with these arguments, and return a reference to it.
 
-        Raises `TypeError` for arguments that the handler does not take, and `InvalidError` for
-        values that not every language reads alike: NaN, infinite numbers, integers beyond 2^53,
-        more than 64 levels, and types that JSON cannot express. Otherwise as `Queue.add_item`.
+        Raises `TypeError` for arguments that the handler does not take, or that do not fit its
+        annotations, and `InvalidError` for values that not every language reads alike: NaN,
+        infinite numbers, integers beyond 2^53, more than 64 levels, and types that JSON cannot
+        express. Otherwise as `Queue.add_item`.
         """
         return add(client, [self.new(*args, **kwargs)], self._jobs)[0]
 
@@ -136,15 +140,20 @@ class JobType(Generic[P, R]):
 
     def ref(self, client: _blocking.Client, id: ItemId) -> JobRef[R]:  # noqa: A002
         """Return a reference to a job that was added before, here or elsewhere."""
+        only_blocking(client)
         return JobRef(client, self.name, self._queue, _text(id), True, self._decode)
 
     def aref(self, client: asyncio.Client, id: ItemId) -> AsyncJobRef[R]:  # noqa: A002
         """Do the same for asyncio."""
+        only_asyncio(client)
         return AsyncJobRef(client, self.name, self._queue, _text(id), True, self._decode)
 
     @property
     def _queue(self) -> str:
-        return self._changes.queue or self._defaults.queue or "default"
+        queue = self._changes.queue
+        if queue is None:
+            queue = self._defaults.queue
+        return "default" if queue is None else queue
 
     @property
     def _is_async(self) -> bool:

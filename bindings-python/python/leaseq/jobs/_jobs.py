@@ -11,7 +11,7 @@ from ..exceptions import InvalidError
 from ._around import ProcessMiddleware
 from ._context import Job, Middleware
 from ._enqueue import EnqueueMiddleware, NewJob, aadd, add
-from ._job_group import JobGroup, JobGroupRef, aadd_group, add_group
+from ._job_group import AsyncJobGroupRef, JobGroup, JobGroupRef, aadd_group, add_group
 from ._job_type import JobType
 from ._options import Key, Options
 from ._ref import AsyncJobRef, JobRef
@@ -122,7 +122,7 @@ class Jobs:
         """
         _checked(name)
         options = Options(
-            queue=queue or self._default_queue,
+            queue=self._default_queue if queue is None else queue,
             timeout=timeout,
             retry=retry,
             priority=priority,
@@ -132,14 +132,14 @@ class Jobs:
             key=key,
             expires_in=expires_in,
         )
-        return _Decorator(self, name, options, schedule)
+        return _Decorator(self, name, options.checked(name), schedule)
 
     def named(self, name: str, *, queue: str | None = None) -> JobType[..., Any]:
         """Return a job of which this program knows only the name: its handler is elsewhere.
 
         It takes any arguments, by name.
         """
-        options = Options(queue=queue or self._default_queue)
+        options = Options(queue=self._default_queue if queue is None else queue)
         return JobType(self, _checked(name), None, options, Options())
 
     def schedule(self, name: str, job: NewJob[Any], rule: Rule) -> None:
@@ -208,7 +208,7 @@ class Jobs:
         on_success: Sequence[NewJob[Any]] = (),
         on_failure: Sequence[NewJob[Any]] = (),
         on_end: Sequence[NewJob[Any]] = (),
-    ) -> JobGroupRef[JobRef[R]]:
+    ) -> JobGroupRef[R]:
         """Add a group of 1 to 100,000 jobs, and what follows when all of them have ended.
 
         `then` is a chain that begins when all have succeeded; the others are as those of `NewJob`.
@@ -249,7 +249,7 @@ class Jobs:
         on_success: Sequence[NewJob[Any]] = (),
         on_failure: Sequence[NewJob[Any]] = (),
         on_end: Sequence[NewJob[Any]] = (),
-    ) -> JobGroupRef[AsyncJobRef[R]]:
+    ) -> AsyncJobGroupRef[R]:
         """Do the same for asyncio."""
         ends = (then, on_success, on_failure, on_end)
         return await aadd_group(client, JobGroup(self, id, jobs, queue, ends), self)

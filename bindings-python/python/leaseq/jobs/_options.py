@@ -9,10 +9,14 @@ from typing import Any, TypeAlias
 
 from .._groups import Group
 from .._values import ItemId, Seconds
-from ._retry import Retry
+from ..exceptions import InvalidError
+from ._retry import Retry, seconds
 
 Key: TypeAlias = ItemId | Callable[..., ItemId]
 """A key, or a function that makes it of the arguments of a job, which it gets by name."""
+
+
+MAX_TIMEOUT = 30 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -31,11 +35,22 @@ class Options:
     unique: Key | None = None
     unique_for: Seconds | None = None
     replace: bool | None = None
+    successor: bool | None = None
     key: Key | None = None
     expires_in: Seconds | None = None
     group: Group | None = None
     place: int | None = None
     meta: dict[str, str] = field(default_factory=dict)
+
+    def checked(self, job: str) -> Options:
+        """Return these options of a job, or refuse what only its worker would notice."""
+        if self.retry is not None and not isinstance(self.retry, Retry):
+            raise TypeError(f"job {job}: retry is a Retry, not {type(self.retry).__name__}")
+        if self.timeout is not None and not 0.001 <= seconds(self.timeout) <= MAX_TIMEOUT:
+            raise InvalidError(
+                f"job {job}: a timeout of {self.timeout} seconds is not between 1 ms and 30 days"
+            )
+        return self
 
     def change(self, options: Options) -> Options:
         """Return these options, changed by those that are given."""
@@ -52,7 +67,7 @@ class Options:
     def of_item(self, args: dict[str, object]) -> dict[str, Any]:
         """Return the options of the item of a job with these arguments."""
         names = ["id", "priority", "delay", "due_at", "max_attempts", "retain", "unique_for"]
-        names += ["replace", "expires_in", "group", "place"]
+        names += ["replace", "successor", "expires_in", "group", "place"]
         options = {name: value for name in names if (value := getattr(self, name)) is not None}
         for name in ("unique", "key"):
             value = getattr(self, name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from .. import _blocking
 from .._values import ItemInfo, Outcome, OutcomeKind, Seconds
 from ._decode import Decoder, MismatchError
 from ._errors import (
@@ -17,9 +19,29 @@ from ._errors import (
 from ._progress import ProgressLine
 
 if TYPE_CHECKING:
-    from .. import _blocking, asyncio
+    from .. import asyncio
 
 R = TypeVar("R")
+
+
+def only_blocking(client: object) -> None:
+    """Refuse a client of asyncio, whose calls would do nothing here."""
+    if isinstance(client, _blocking.Client):
+        return
+    if iscoroutinefunction(getattr(client, "close", None)):
+        raise TypeError(
+            "the client is of leaseq.asyncio.connect: call aenqueue, aenqueue_many, aenqueue_group"
+            " or aref"
+        )
+
+
+def only_asyncio(client: object) -> None:
+    """Refuse a client that is not of asyncio, whose calls could not be awaited."""
+    if isinstance(client, _blocking.Client):
+        raise TypeError(
+            "the client is not of leaseq.asyncio.connect: call enqueue, enqueue_many,"
+            " enqueue_group or ref"
+        )
 
 
 class _Ref(Generic[R]):

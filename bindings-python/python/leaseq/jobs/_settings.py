@@ -98,7 +98,10 @@ class Settings:
             raise InvalidError(f"a grace period of {grace} seconds is not a time from zero on")
         if not isinstance(jobs, (Jobs, str)):
             jobs = tuple(jobs)  # an iterator can be read only once
-        middleware = options.get("middleware", ())
+        middleware = tuple(options.get("middleware", ()))
+        for one in middleware:
+            if not callable(one):
+                raise TypeError(f"middleware is called, and {one!r:.100} is no function")
         handlers: dict[str, JobType[..., Any]] = {}
         if children is None:
             handlers = handlers_of(jobs)
@@ -108,6 +111,8 @@ class Settings:
                 "use the decorator around_handler of Jobs"
             )
         self.on_event = options.get("on_event")
+        if self.on_event is not None and not callable(self.on_event):
+            raise TypeError(f"on_event is called, and {self.on_event!r:.100} is no function")
         if inspect.iscoroutinefunction(self.on_event):
             raise TypeError("on_event is called, not awaited: give it a plain function")
         tells = self.on_event is not None

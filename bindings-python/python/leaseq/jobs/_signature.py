@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import functools
 import inspect
+import json
 import typing
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from .. import _leaseq
+from ..exceptions import InvalidError
 from ._context import Job
 from ._decode import Decoder, MismatchError, decoder, inside
+from ._encode import encode
 
+_PLAIN = (str, int, float, bool)
+"""Values of these types come back from JSON as they were."""
 _VARIABLE = inspect.Parameter.VAR_KEYWORD
 _REFUSED = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
 
@@ -72,6 +78,21 @@ class Signature:
                 more = bound.arguments.pop(name)
                 return {**bound.arguments, **more}
         return dict(bound.arguments)
+
+    def check(self, args: Mapping[str, object]) -> None:
+        """Raise `TypeError` for arguments with which a worker would not call the handler."""
+        decoders, hints = self._decoders, self._hints
+        for name, value in args.items():
+            kind = type(value)
+            if name not in decoders or (kind in _PLAIN and hints.get(name) is kind):
+                continue
+            try:
+                inside(name, decoders[name], json.loads(_leaseq.to_json(value, encode)))
+            except InvalidError:
+                # It says so when it is added.
+                continue
+            except (MismatchError, ValueError) as error:
+                raise TypeError(f"job {self._name}: {error}") from None
 
     def decode(self, values: dict[str, Any]) -> dict[str, Any]:
         """Check the arguments of a job, and decode them in place. Raises `MismatchError`."""

@@ -64,7 +64,8 @@ class Worker:
     - `burst`: ends when there is nothing more to lease.
     - `cooldown`: how long a thread or child waits after a job; default not at all.
     - `stagger`: the least time between the starts of two jobs; default none.
-    - `name`: under which it is listed, the same after a restart; default: program and host.
+    - `name`: under which it is listed, the same after a restart: 1 to 128 bytes without control
+      characters; default: program and host.
     - `throttle`: when it leases nothing because memory is short; default: as the environment says.
     - `deployment`: whose the schedules of the jobs are: the name of the program, and its revision,
       a number or time that goes up with each deployment. An older one changes nothing.

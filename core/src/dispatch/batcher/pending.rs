@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::call::Call;
 use super::linger::ConcurrencyHint;
+use crate::dispatch::poll_turns::PollTurn;
 
 /// So many poll loops at most: while the request of one is in flight, the other collects calls.
 const MAX_LOOPS: usize = 2;
@@ -24,6 +25,8 @@ pub(crate) struct PendingCalls<A, R> {
     /// The engine counts on this client to ask again at a time that it gave. If the calls that wait are gone, one more
     /// request passes that on to other clients.
     pub(crate) counted_on: bool,
+    /// When it asks again for the calls that wait.
+    pub(crate) poll_turn: PollTurn,
     /// Which engine operations have succeeded once. Until then a request may have to be sent again, since
     /// a server learns its script.
     pub(super) answered: [bool; MAX_COMMANDS],
@@ -39,6 +42,7 @@ impl<A, R> Default for PendingCalls<A, R> {
             in_flight: 0,
             served_in_full: false,
             counted_on: false,
+            poll_turn: PollTurn::default(),
             answered: [false; MAX_COMMANDS],
             hint: ConcurrencyHint::default(),
         }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use super::linger::{linger, start_send};
-use super::op::{BatchOf, Next, Op};
+use super::op::{BatchOf, Next, Op, PendingOf};
 use super::request_lane::RequestLane;
-use super::state::{State, WaitingQueue};
+use super::state::State;
 use crate::dispatch::order::SendPermit;
 
 pub(super) struct PollLoop<O: Op> {
@@ -33,7 +33,6 @@ impl<O: Op> PollLoop<O> {
         let state = self.state.clone();
         let min_batch = state.min_batch();
         let mut rested = false;
-        let mut waiting = None;
         loop {
             let send_lock = state.send_lock.lock().await;
             linger(|| state.pending().to_linger_for(min_batch)).await;
@@ -59,15 +58,11 @@ impl<O: Op> PollLoop<O> {
             drop(unanswered);
             let next = self.requests.finish(reply).await;
             rested = matches!(next, Next::Rest(_));
-            let Next::Rest(time) = next else {
-                waiting = None;
-                continue;
-            };
+            let Next::Rest(time) = next else { continue };
             if self.leave_to_another() {
                 // What the other loop knows may be older.
                 return state.news.notify_one();
             }
-            waiting.get_or_insert_with(|| WaitingQueue::new(&state.queue.context));
             state.rest(time).await;
         }
     }
@@ -85,7 +80,7 @@ impl<O: Op> PollLoop<O> {
                 // The other loop may be resting.
                 state.news.notify_one();
             }
-            self.end(&mut pending.loops);
+            self.end(&mut pending);
             return Taken::End;
         }
         let batch = state.op.next_batch(&state.queue, &mut pending, permit.limit());
@@ -102,16 +97,17 @@ impl<O: Op> PollLoop<O> {
         let mut pending = state.pending();
         let another = pending.loops > 1;
         if another {
-            self.end(&mut pending.loops);
+            self.end(&mut pending);
         }
         another
     }
 
-    fn end(&mut self, loops: &mut usize) {
+    fn end(&mut self, pending: &mut PendingOf<O>) {
         self.has_ended = true;
         self.requests.end();
-        *loops -= 1;
-        if *loops == 0 {
+        pending.loops -= 1;
+        if pending.loops == 0 {
+            pending.poll_turn.leave();
             self.state.queue.order.clear_driven(self.state.op.kind());
         }
     }
@@ -131,6 +127,7 @@ impl<O: Op> Drop for PollLoop<O> {
                 return;
             }
             state.queue.order.clear_driven(state.op.kind());
+            pending.poll_turn.leave();
             // No loop serves them. The next call starts a new one.
             let all = pending.len();
             pending.take_first(all)

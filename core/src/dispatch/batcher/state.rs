@@ -1,6 +1,5 @@
 //! What the calls of a batcher and its poll loops share.
 
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -8,7 +7,6 @@ use tokio::sync::Notify;
 
 use super::deadline::sleep_until;
 use super::op::{CallOf, Op, PendingOf};
-use crate::dispatch::context::Context;
 use crate::dispatch::order::SendPermit;
 use crate::dispatch::queue_context::QueueContext;
 use crate::lock::lock;
@@ -88,22 +86,5 @@ impl<O: Op> State<O> {
             () = self.news.notified() => {}
             () = context.closed.cancelled() => {}
         }
-    }
-}
-
-/// Counts a queue among those that wait, until it is dropped. It does not end with each poll: queues that began to wait
-/// together poll together, and each would take itself for the only one.
-pub(super) struct WaitingQueue(Arc<Context>);
-
-impl WaitingQueue {
-    pub(super) fn new(context: &Arc<Context>) -> Self {
-        context.waiting_queues.fetch_add(1, Ordering::Relaxed);
-        WaitingQueue(context.clone())
-    }
-}
-
-impl Drop for WaitingQueue {
-    fn drop(&mut self) {
-        self.0.waiting_queues.fetch_sub(1, Ordering::Relaxed);
     }
 }

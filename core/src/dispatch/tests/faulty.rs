@@ -20,7 +20,8 @@ use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
-use crate::settings::{Configure, Pause, Settings};
+use crate::pause::Pause;
+use crate::settings::{Configure, Settings};
 use crate::{Error, Result};
 
 pub(super) enum Fault {
@@ -288,7 +289,7 @@ impl Engine for Faulty {
         lasts: Duration,
         read_to: Option<EndingPlace>,
     ) -> Result<Outcomes> {
-        let wanted: Vec<Bytes> = items.iter().map(|item| item.id.clone()).collect();
+        let wanted: Vec<Bytes> = items.iter().map(|item| item.subject.id().clone()).collect();
         let work = self.engine.await_outcomes(queue, items, lasts, read_to);
         self.run("await_outcomes", &wanted, &no_lane(), work).await
     }
@@ -366,7 +367,7 @@ impl Engine for Faulty {
     async fn set_paused(
         &self,
         queue: &QueueName,
-        pause: Pause,
+        pause: &Pause,
         request_id: &RequestId,
     ) -> Result<()> {
         let work = self.engine.set_paused(queue, pause, request_id);
@@ -417,8 +418,13 @@ impl Engine for Faulty {
         self.engine.read_group(queue, id, from, most).await
     }
 
-    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
-        self.engine.read_schedules(queue, which).await
+    async fn read_schedules(
+        &self,
+        queue: &QueueName,
+        which: &WhichSchedules,
+        with_data: bool,
+    ) -> Result<Schedules> {
+        self.engine.read_schedules(queue, which, with_data).await
     }
 
     async fn swap_schedule(

@@ -31,7 +31,7 @@ pub(super) async fn add(
     let extended = first.iter().any(|item| has_more_options(item));
     let script = if extended { Script::AddExtended } else { Script::Add };
     let reply = engine
-        .run_up_to(highest, queue, script, request_id, |command| {
+        .run_with(usize::from(highest) + 1, queue, script, request_id, |command| {
             fill(command, queue, &ids, &first, extended, request_id);
         })
         .await?;
@@ -97,7 +97,7 @@ fn has_more_options(item: &Item) -> bool {
 fn add_more_options(command: &mut Cmd, items: &[&Item], follow_ups: &[(usize, Packed)]) {
     let more = |item: &Item| {
         let expires_in = item.expires_in.map_or(0, ms);
-        (ms(item.unique_for), u8::from(item.replace), expires_in)
+        (ms(item.unique_for), item.replaces(), expires_in)
     };
     let usual = more(items[0]);
     command.arg(usual.0).arg(usual.1).arg(usual.2);

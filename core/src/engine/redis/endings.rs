@@ -4,7 +4,7 @@ use redis::Value;
 
 use super::details::read_details;
 use super::reply;
-use super::stored_id::restore_id;
+use super::stored_subject::restore_subject;
 use crate::Result;
 use crate::engine::{Ended, EndingPlace, EndingReport, Endings, Found, Outcomes};
 use crate::item::{NOT_LEASED, Outcome};
@@ -27,6 +27,7 @@ pub(super) fn read_outcomes(reply: Value, asked: usize) -> Result<Outcomes> {
                 Found::Ended(Outcome::Completed { result, retained: true })
             }
             b'X' => Found::Ended(Outcome::Cancelled),
+            b'g' => Found::Ended(Ended::Group.outcome()),
             b'd' => Found::Ended(Outcome::Dead { error: read_details(&text()?).error }),
             b'e' => Found::Ended(Outcome::Dead { error: NOT_LEASED.to_owned() }),
             other => return Err(reply::unexpected(other)),
@@ -73,7 +74,7 @@ fn read_entry(entry: Value, endings: &mut Endings) -> Option<()> {
     while let (Some(letter), Some(id)) = (fields.next(), fields.next()) {
         let (letter, id) = (reply::bytes(letter).ok()?, reply::bytes(id).ok()?);
         if let Some(how) = letter.first().and_then(|letter| Ended::from_letter(*letter)) {
-            endings.reports.push(EndingReport { place, id: restore_id(&id), how });
+            endings.reports.push(EndingReport { place, subject: restore_subject(&id), how });
         }
     }
     Some(())

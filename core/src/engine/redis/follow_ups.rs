@@ -20,6 +20,10 @@ use crate::random;
 const WANTS_RESULT: u8 = 1;
 /// It has the place of a member of a group.
 const IS_MEMBER: u8 = 2;
+/// It has one follow-up, which a completion fires, for its own queue, and which is as plain items are.
+const IS_PLAIN: u8 = 4;
+/// The fields of a packed item: what comes behind its length and before its id.
+const FIELDS: usize = 35;
 
 /// Packed items, and the name under which they are stored: a byte of flags, the length of what it names (4 bytes) and
 /// random bytes.
@@ -80,11 +84,26 @@ fn pack<'a>(
         let length = (bytes.len() - at - 4) as u32;
         bytes[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
+    if flags == 0 && is_plain(&bytes[2 + id.len()..]) {
+        flags = IS_PLAIN;
+    }
     let mut name = [0; NAME];
     name[0] = flags;
     name[1..5].copy_from_slice(&(bytes.len() as u32).to_be_bytes());
     random::bytes(1, |random| name[5..].copy_from_slice(&random));
     Packed { name, bytes }
+}
+
+/// Whether this is one item that a completion fires, without any option, for the queue of its trigger.
+fn is_plain(packed: &[u8]) -> bool {
+    let Some((length, one)) = packed.split_first_chunk::<4>() else { return false };
+    let is_one = u32::from_be_bytes(*length) as usize == one.len();
+    // Of the fields, only what fires it and the length of its id are not 0.
+    let is_plain = |fields: &[u8; FIELDS]| {
+        fields[0] != On::Dead.bit()
+            && fields[1..25].iter().chain(&fields[27..]).all(|byte| *byte == 0)
+    };
+    is_one && one.first_chunk().is_some_and(is_plain)
 }
 
 /// As `scripts/parts/reports.lua` reads it.
@@ -113,7 +132,7 @@ fn pack_one(queue: &QueueName, bytes: &mut Vec<u8>, on: On, item: &Item, with_tr
     bytes.extend_from_slice(&[
         on.bit(),
         item.priority,
-        u8::from(item.replace),
+        item.replaces(),
         u8::from(item.key.is_some()),
         target.len() as u8,
     ]);

@@ -42,10 +42,11 @@ const NAMES: [(&str, &str); READY] = [
     ("events", "stream"),
     ("meters", "zset"),
     ("groups", "hash"),
+    ("successors", "hash"),
 ];
 
 /// The place of the first ready list, and how many there are: one for each priority.
-pub(super) const READY: usize = 36;
+pub(super) const READY: usize = 37;
 pub(super) const READY_LISTS: usize = MAX_PRIORITY as usize + 1;
 
 /// The keys of the registry of workers. One hash tag serves all workers of the namespace, so that the beat of a worker is one
@@ -60,11 +61,14 @@ pub(super) struct Used {
     pub(super) ready_lists: usize,
 }
 
+/// What a script calls its keys: each name, and what it stands for.
+#[derive(Debug)]
+pub(super) struct KeyNames(Vec<(String, String)>);
+
 impl Used {
-    /// Those that the code of the script names; all if it counts them. And the line that gives them these names.
-    pub(super) fn by(code: &str) -> (Used, String) {
-        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let words: BTreeSet<&str> = code.split(|c: char| !is_word(c)).collect();
+    /// Those that the code of the script names; all if it counts them. And what it calls them.
+    pub(super) fn by(code: &str) -> (Used, KeyNames) {
+        let words = words(code);
         let all = code.contains("#KEYS");
         let (mut places, mut names) = (Vec::new(), Vec::new());
         let of_queues = NAMES.iter().map(|(name, _)| (*name, all));
@@ -73,23 +77,41 @@ impl Used {
             let name = name.to_ascii_uppercase();
             if always || words.contains(&*name) {
                 places.push(place);
-                names.push(name);
+                names.push((name, format!("KEYS[{}]", places.len())));
             }
         }
         let ready_lists = match words.contains("READY") || all {
             true => READY_LISTS,
             false => 0,
         };
-        let mut line = String::new();
-        if !names.is_empty() {
-            let keys: Vec<_> = (1..=names.len()).map(|i| format!("KEYS[{i}]")).collect();
-            line = format!("local {} = {}\n", names.join(", "), keys.join(", "));
-        }
         if ready_lists > 0 {
-            line += &format!("local READY = {}\n", names.len() + 1);
+            names.push((String::from("READY"), (places.len() + 1).to_string()));
         }
-        (Used { places, ready_lists }, line)
+        (Used { places, ready_lists }, KeyNames(names))
     }
+}
+
+impl KeyNames {
+    /// The line that defines those which this code has, but for those which `known` has.
+    pub(super) fn define(&self, code: &str, known: &str) -> String {
+        let (words, known) = (words(code), words(known));
+        let is_new = |name: &str| words.contains(name) && !known.contains(name);
+        let defined: Vec<_> = self.0.iter().filter(|(name, _)| is_new(name)).collect();
+        if defined.is_empty() {
+            return String::new();
+        }
+        let [names, values] = [0, 1].map(|i| {
+            let list: Vec<&str> =
+                defined.iter().map(|one| if i == 0 { &*one.0 } else { &*one.1 }).collect();
+            list.join(", ")
+        });
+        format!("local {names} = {values}\n")
+    }
+}
+
+fn words(code: &str) -> BTreeSet<&str> {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    code.split(|c: char| !is_word(c)).collect()
 }
 
 /// The part after the hash tag.
@@ -114,20 +136,31 @@ mod tests {
 
     #[test]
     fn a_script_gets_the_keys_that_it_names() {
+        let by = |code: &str| {
+            let (used, names) = Used::by(code);
+            (used, names.define(code, ""))
+        };
         let (used, line) =
-            Used::by("redis.call('HGET', META, 'due')\nif FORWARD_LANES then return IDS end\n");
+            by("redis.call('HGET', META, 'due')\nif FORWARD_LANES then return IDS end\n");
         assert_eq!(line, "local META, IDS, FORWARD_LANES = KEYS[1], KEYS[2], KEYS[3]\n");
         assert_eq!((used.places, used.ready_lists), (vec![1, 3, 32], 0));
-        let (used, line) = Used::by("return KEYS[READY + 1], QUIET_TIME, DUE");
-        assert_eq!(line, "local DUE = KEYS[1]\nlocal READY = 2\n");
+        let (used, line) = by("return KEYS[READY + 1], QUIET_TIME, DUE");
+        assert_eq!(line, "local DUE, READY = KEYS[1], 2\n");
         assert_eq!((used.places, used.ready_lists), (vec![9], READY_LISTS));
-        let (used, line) = Used::by("return QUIET");
+        let (used, line) = by("return QUIET");
         assert_eq!(
             (used.places, used.ready_lists, &*line),
             (vec![4], 0, "local QUIET = KEYS[1]\n")
         );
-        let (used, _) = Used::by("return #KEYS");
+        let (used, _) = by("return #KEYS");
         assert_eq!((used.places.len(), used.ready_lists), (READY, READY_LISTS));
-        assert!(Used::by("return 1").1.is_empty());
+        assert!(by("return 1").1.is_empty());
+    }
+
+    #[test]
+    fn a_function_defines_those_that_the_rest_does_not_have() {
+        let (_, names) = Used::by("return META, IDS, READY");
+        assert_eq!(names.define("return IDS, READY", "META"), "local IDS, READY = KEYS[2], 3\n");
+        assert_eq!(names.define("return META", "META IDS"), "");
     }
 }

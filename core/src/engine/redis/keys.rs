@@ -19,6 +19,8 @@ pub(super) struct Keys {
     pub(super) denied: Denied,
     /// The queue uses more than plain ones do.
     extended: AtomicBool,
+    /// It has had successors.
+    successors: AtomicBool,
 }
 
 impl Keys {
@@ -37,6 +39,7 @@ impl Keys {
             absent,
             denied: Denied::default(),
             extended: AtomicBool::new(false),
+            successors: AtomicBool::new(false),
         }
     }
 
@@ -47,6 +50,15 @@ impl Keys {
 
     pub(super) fn set_extended(&self) {
         self.extended.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the queue is known to have had successors.
+    pub(super) fn have_successors(&self) -> bool {
+        self.successors.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_have_successors(&self) {
+        self.successors.store(true, Ordering::Relaxed);
     }
 
     /// Adds the number of keys, and the keys that the script uses; of its ready lists only so many.

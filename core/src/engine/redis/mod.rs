@@ -60,6 +60,7 @@ mod scripts;
 mod settings;
 mod settle;
 mod stored_id;
+mod stored_subject;
 mod workers;
 
 pub(crate) use self::redis_engine::RedisEngine;

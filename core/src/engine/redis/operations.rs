@@ -26,7 +26,8 @@ use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
-use crate::settings::{Configure, Pause, Settings};
+use crate::pause::Pause;
+use crate::settings::{Configure, Settings};
 
 #[async_trait]
 impl Engine for RedisEngine {
@@ -253,7 +254,7 @@ impl Engine for RedisEngine {
     async fn set_paused(
         &self,
         queue: &QueueName,
-        pause: Pause,
+        pause: &Pause,
         request_id: &RequestId,
     ) -> Result<()> {
         settings::set_paused(self, queue, pause, request_id).await
@@ -303,8 +304,13 @@ impl Engine for RedisEngine {
         groups::read(self, queue, id, from, most).await
     }
 
-    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
-        schedules::read_schedules(self, queue, which).await
+    async fn read_schedules(
+        &self,
+        queue: &QueueName,
+        which: &WhichSchedules,
+        with_data: bool,
+    ) -> Result<Schedules> {
+        schedules::read_schedules(self, queue, which, with_data).await
     }
 
     async fn swap_schedule(

@@ -1,4 +1,4 @@
-//! Asking how items have ended.
+//! Asking how items have ended, and whether groups have.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use super::endings::{place_text, read_outcomes};
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
 use super::stored_id::store_id;
+use super::stored_subject::store_subject;
 use crate::Result;
 use crate::engine::{Awaited, EndingPlace, Outcomes};
 use crate::name::QueueName;
@@ -41,7 +42,7 @@ pub(super) async fn await_outcomes(
             let read_to = read_to.map(place_text).unwrap_or_default();
             command.arg(lasts.as_millis() as u64).arg(&*expected).arg(read_to);
             for item in items {
-                command.arg(&*store_id(&item.id));
+                command.arg(&*store_subject(&item.subject));
             }
         })
         .await?;

@@ -41,7 +41,7 @@ fn unpack_one(mut one: Bytes, depth: usize) -> Option<FollowUp> {
     let on = On::from_bit(one.try_get_u8().ok()?)?;
     let mut item = Item::new([]);
     item.priority = one.try_get_u8().ok()?;
-    item.replace = one.try_get_u8().ok()? == 1;
+    item.set_replaces(one.try_get_u8().ok()?);
     let _keyed = one.try_get_u8().ok()?;
     let queue = usize::from(one.try_get_u8().ok()?);
     let [due, unique_for, expires_in] =
@@ -91,8 +91,14 @@ mod tests {
         let time = Duration::from_millis;
         let last = Item::new("last").due_at(SystemTime::UNIX_EPOCH + time(1_800_000_000_000));
         let item = Item::new("data\0").with_id("id").priority(3).max_attempts(7).retain(time(9));
-        let item =
-            item.unique("u").unique_for(time(5)).replace().key("k").queue("q").expires_in(time(70));
+        let item = item
+            .unique("u")
+            .unique_for(time(5))
+            .replace()
+            .successor()
+            .key("k")
+            .queue("q")
+            .expires_in(time(70));
         let item = item.delay(time(60)).follow_up(FollowUp::new(On::Dead, last).with_trigger());
         let all = [
             FollowUp::new(On::Completed, item),

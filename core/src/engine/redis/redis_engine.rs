@@ -19,7 +19,7 @@ use super::{acl, names};
 use crate::Result;
 use crate::engine::RequestId;
 use crate::name::QueueName;
-use crate::options::{ConnectOptions, MAX_PRIORITY};
+use crate::options::ConnectOptions;
 
 pub(crate) struct RedisEngine {
     pub(super) context: Context,
@@ -72,19 +72,18 @@ impl RedisEngine {
         request_id: &RequestId,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        self.run_up_to(MAX_PRIORITY, queue, script, request_id, fill).await
+        self.run_with(READY_LISTS, queue, script, request_id, fill).await
     }
 
-    /// The same for one that needs no ready lists of higher priorities.
-    pub(super) async fn run_up_to(
+    /// The same for one that needs only so many ready lists, from that of priority 0 on.
+    pub(super) async fn run_with(
         &self,
-        highest: u8,
+        ready_lists: usize,
         queue: &QueueName,
         script: Script,
         request_id: &RequestId,
         fill: impl Fn(&mut Cmd) + Send + Sync,
     ) -> Result<Value> {
-        let ready_lists = usize::from(highest) + 1;
         self.send(queue, script, ready_lists, (Some(request_id), request_id.until), fill).await
     }
 

@@ -17,6 +17,7 @@ pub(super) async fn read_schedules(
     engine: &RedisEngine,
     queue: &QueueName,
     which: &WhichSchedules,
+    with_data: bool,
 ) -> Result<Schedules> {
     let (word, name) = match which {
         WhichSchedules::Named(name) => ("named", &**name),
@@ -24,7 +25,7 @@ pub(super) async fn read_schedules(
         WhichSchedules::After(name) => ("after", &**name),
     };
     let fill = |command: &mut Cmd| {
-        command.arg(word).arg(name);
+        command.arg(word).arg(name).arg(u8::from(with_data));
     };
     let reply = engine.query(queue, Script::ReadSchedules, fill).await?;
     let mut values = reply::list(reply)?.into_iter();

@@ -25,7 +25,8 @@ macro_rules! flags {
 }
 
 /// A part of a script, or several as one function, which makes their functions when it is called, because in each
-/// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`. `events` are
+/// call of a script making a function costs as much as a small command: `{ "function" in "part" "part" }`. What stands
+/// between `{ "function(arguments)" begins }` and `{ ends }` is one too, and is run as it stands. `events` are
 /// the parts that note what changes. Behind `script` all stands in one function: one that captures a local of the
 /// function around it makes Lua search all variables that are captured already, from the latest one; what the function
 /// around it has captured too, it only copies. So the names in front are searched once, and not for each function.
@@ -43,6 +44,12 @@ macro_rules! part {
             "return note_events(...)\nend\n",
             include_str!("scripts/parts/events_close.lua"),
         ]
+    };
+    ({ $function:literal begins }) => {
+        &["local function ", $function, "\n"]
+    };
+    ({ ends }) => {
+        &["end\n"]
     };
     ($part:literal) => {
         &[include_str!(concat!("scripts/parts/", $part, ".lua"))]
@@ -122,9 +129,10 @@ scripts! {
         "large" "details" "delay" "moves" "add_begin" "add_plain" "add_items"]
         extended AddExtended "add" ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation"
         "lane" "settings" events "events_save" "notify_workers" "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "add_begin"
-        { "find_conflicts" in "has_passed" "unique" "conflicts" }
+        "successors" { "find_conflicts" in "record" "has_passed" "unique" "conflicts" }
         { "make_room" in "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
         "add_extended" "add_items"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
@@ -133,10 +141,11 @@ scripts! {
         extended LeaseExtended "lease" ["keys" "now" "day" "extended" script "format_extended" "end_step" "lane" "notify_workers"
         "notify_cleaner" "delivery" "large" "fitting" "settings" events "events_save" "key_step" "key_hooks"
         { "move_due" in "details" "moves" "record" "endings" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys"
-        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "ends" "due" }
+        "expiries" "delete_leased" "retain" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "delay" "keys_of" "states"
+        "delete_items" "delete_extended" "number" "successors" "discard" "confirmed" "succeed" "follow" "ends" "due" }
         { "drop_expired" in "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys"
-        "expiries" "states" "delete_items" "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" }
+        "expiries" "states" "delete_items" "delete_extended" "results" "read_items" "entry" "salt_of_call" "renumber" "sweep_expiries" "sweep" }
         "sweep_if_due" "next_due" "put_back" "note_leased" "taken" "take" "pause_end"
         { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
         { "key_functions" in "find_keys" "last_order" "fronts" "open" "read_places" "write_places" "entry" "lines" "limit_of" "limits"
@@ -144,11 +153,21 @@ scripts! {
     Complete "complete" drains for [Complete]
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" script "format_extended" "end_step" "endings" "lane"
-        "notify_workers" "delivery" "settings" "attached" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
+        "notify_workers" "notify_cleaner" "delivery" "settings" "attached" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
         "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
-        "delete_extended" "large" "entry" "renumber" "complete_late" } "complete_extended"];
+        "delete_extended" "large" "entry" "salt_of_call" "renumber" "complete_late" }
+        { "add_at_once(numbers, names, results, added)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
+        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "collect" "plain_follow_ups"
+        "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted" "add_at_once_ends" "noted_arguments"
+        "successors" { "find_conflicts" in "record" "unique" "conflicts" }
+        { "make_room" in "record" "find_names" "fire" "unique" "release_keys" "keys_of"
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        { "store_successors" in "record" "find_names" "discard" "store_successors" }
+        "add_extended" "distribute_end" "add_items" "finish" { ends }
+        { "succeed" in "number" "record" "details" "delay" "moves" "has_passed" "find_names" "fire" "release_keys" "keys_of" "states"
+        "delete_items" "delete_extended" "successors" "discard" "confirmed" "succeed" } "follow" "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "key_hooks" "plain_keys" "plain_tick" "next_due"
@@ -156,10 +175,11 @@ scripts! {
         extended CompleteAndLeaseExtended "complete_and_lease" ["keys" "now" "day" "extended" script "format_extended" "end_step"
         "record" "endings" "lane" "notify_workers" "notify_cleaner" "delivery" "large" "fitting" "settings" "attached" events "events_save"
         "delete_leased" "retain" "release_owned" "key_step" "key_hooks"
-        { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving" "ends" "due" }
+        { "move_due" in "details" "moves" "has_passed" "find_names" "fire" "release_keys" "expiries" "marks" "read_places" "write_places" "find_keys" "last_order" "fronts" "keys_of_leases" "leaving"
+        "delay" "keys_of" "states" "delete_items" "delete_extended" "number" "successors" "discard" "confirmed" "succeed" "follow" "ends" "due" }
         { "drop_expired" in "details" "has_passed" "find_names" "fire" "expiries" } "drops_expired"
         { "sweep" in "number" "details" "has_passed" "find_names" "fire" "unique" "release_keys" "expiries" "states" "delete_items"
-        "delete_extended" "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
+        "delete_extended" "results" "read_items" "entry" "salt_of_call" "renumber" "sweep_expiries" "sweep" } "sweep_if_due" "next_due"
         "put_back" "note_leased" "taken" "take" "pause_end"
         { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
         { "key_functions" in "find_keys" "last_order" "fronts" "open" "read_places" "write_places" "entry" "lines" "limit_of" "limits"
@@ -167,7 +187,17 @@ scripts! {
         { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
         { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
-        "delete_extended" "entry" "renumber" "complete_late" } "complete_extended"];
+        "delete_extended" "entry" "salt_of_call" "renumber" "complete_late" }
+        { "add_at_once(numbers, names, results, added)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
+        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "collect" "plain_follow_ups"
+        "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted" "add_at_once_ends" "noted_arguments"
+        "successors" { "find_conflicts" in "record" "unique" "conflicts" }
+        { "make_room" in "record" "find_names" "fire" "unique" "release_keys" "keys_of"
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        { "store_successors" in "record" "find_names" "discard" "store_successors" }
+        "add_extended" "distribute_end" "add_items" "finish" { ends }
+        { "succeed" in "number" "details" "delay" "moves" "has_passed" "find_names" "fire" "release_keys" "keys_of" "states"
+        "delete_items" "delete_extended" "successors" "discard" "confirmed" "succeed" } "follow" "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
         extended ExtendExtended "extend" ["keys" "now" "day" "extended" "format_extended" "lane" "delivery"
         "current"];
@@ -179,33 +209,35 @@ scripts! {
         extended ReleaseExtended "release" ["keys" "now" "day" "extended" script "format_extended" "end_step" "record" "endings"
         "lane" "settings" events "events_save" "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
+        "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts"
+        { "succeed" in "number" "delay" "keys_of" "states" "delete_items" "delete_extended" "successors" "discard" "confirmed" "succeed" } "follow" "ends" "current"];
     Fail "fail" drains for [Fail]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "details" "delivery" "moves"
         "plain_ends" "plain_keys" "current"]
         extended FailExtended "fail" ["keys" "now" "day" "extended" script "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
         "notify_workers" "notify_cleaner" "details" "delivery" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
         "release_keys" "expiries" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts" "ends" "current"];
+        "keys_of_leases" "leaving" "notify_opened" "last_order" "fronts"
+        { "succeed" in "number" "delay" "keys_of" "states" "delete_items" "delete_extended" "successors" "discard" "confirmed" "succeed" } "follow" "ends" "current"];
     Remove "remove" drains for [Remove]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers" "details"
         "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "keys_of" "states" "delete_items" "delete_extended" "key_step"
         "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries" "leaving"
-        "notify_opened"];
+        "notify_opened" "number" "successors" "discard" "confirmed" "drop_successors"];
     Requeue "requeue" drains for [Requeue]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" events "events_save" "notify_workers" "large" "details"
         "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "unique" "states" "read_items"];
     Bury "bury" drains for [Bury]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large" "details"
-        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "read_items" "entry" "renumber"];
+        "moves" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "read_items" "entry" "salt_of_call" "renumber"];
     Revise "revise" fills for [Revise]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "record" "lane" "settings" events "events_save" "notify_workers"
         "notify_cleaner" "large" "details" "delay" "moves" "fitting" "named" "has_passed" "release_owned"
-        "release_keys" "attached" "states" "read_items" "entry" "renumber"];
+        "release_keys" "attached" "states" "read_items" "entry" "salt_of_call" "renumber"];
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large"
         "details" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
-        "delete_leased" "read_items" "entry" "renumber" "retain"];
+        "delete_leased" "read_items" "entry" "salt_of_call" "renumber" "retain" "successors" "discard" "confirmed" "drop_successors"];
     Attach "attach" fills for [Attach]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" "details" "named" "has_passed"
         "attached" "find_names" "fire" "owner_of_packed" "unpack_items"];
@@ -213,13 +245,13 @@ scripts! {
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers"
         "large" "fitting" "put_back" "details" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
         "results" "key_step" "find_keys" "read_places" "write_places" "entry" "keys_of_leases" "drop_entries"
-        "last_order" "fronts" "leaving" "notify_opened"];
+        "last_order" "fronts" "leaving" "notify_opened" "number" "successors" "discard" "confirmed" "drop_successors"];
     LightClean "light_clean" drains for [LightClean]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save"
-        "notify_workers" "details" "moves" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
+        "notify_workers" "notify_cleaner" "details" "moves" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "expiries"
         "states" "delete_items" "delete_extended" "delete_leased" "retain" "marks" "key_step" "find_keys" "read_places" "write_places"
-        "keys_of_leases" "leaving" "last_order" "fronts" "ends" "due" "next_due" "large" "fitting"
-        { "sweep" in "results" "read_items" "entry" "renumber" "sweep_expiries" "sweep" } "next_sweep" "raised" "key_rate" "key_times" "drop_refilled"];
+        "keys_of_leases" "leaving" "last_order" "fronts" "delay" "keys_of" "successors" "discard" "confirmed" "succeed" "follow" "ends" "due" "next_due" "large" "fitting"
+        { "sweep" in "results" "read_items" "entry" "salt_of_call" "renumber" "sweep_expiries" "sweep" } "next_sweep" "raised" "key_rate" "key_times" "drop_refilled"];
     NextDue "next_due" drains for [NextDue]
         parts ["keys" "now" "day" "extended" "settings" "next_due" "next_sweep" "what_is_left" "next_tick"];
     DeepTurn "deep_turn" drains for [DeepTurn] parts ["keys" "now" "day"];
@@ -248,23 +280,27 @@ scripts! {
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "lane" "settings" events "events_save" "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "schedules" "swap_schedule"
         "add_begin" "tick_begin"
-        { "find_conflicts" in "unique" "conflicts" }
+        "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
         "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
-        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "read_notes"
-        "outbox" "write_entries" "add_arguments" "what_is_left" "distribute_begin" { "find_conflicts" in "unique" "conflicts" }
+        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports"
+        "collect" "read_notes" "outbox" "reserve_numbers" "write_entries" "add_arguments" "what_is_left"
+        "distribute_begin" "add_noted" "distribute_ends" "noted_arguments" "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
         "add_extended" "distribute_end" "add_items"];
     Forward "forward" fills for [Distribute Audit]
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
-        "read_report" { "fill_places" in "groups" "end_groups" "fill_places" } "forward_begin" { "find_conflicts" in "unique" "conflicts" }
+        "read_report" { "fill_places" in "groups" "endings" "end_groups" "fill_places" } "forward_begin" "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
-        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
+        { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
         "add_extended" "forward_end" "add_items"];
     Outbox "outbox" drains for [Distribute Audit]
         parts ["keys" "now" "number" "extended" "touch" "outbox"];
@@ -274,7 +310,7 @@ scripts! {
     SweepLane "sweep_lane" drains for [Audit] parts ["keys" "now" "number" "extended"];
     ChangeGroup "change_group" drains for [ChangeGroup]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "new_queue" "touch" "groups"
-        "delete_group" "end_groups"];
+        "delete_group" "endings" "end_groups"];
     ReadGroup "read_group" reads for [ReadGroup] parts ["keys" "now" "extended" "groups"];
     RecordHistory "record_history" drains for [RecordHistory]
         parts ["keys" "now" "day" "extended" "format_extended" "lane"];
@@ -287,16 +323,17 @@ scripts! {
         parts ["keys" "now" "extended" "settings" "attached" "record" "head" "delivery" "large" "fitting" "records" "extras"];
     Outcomes "outcomes" reads for [Outcomes] parts ["keys" "now" "extended" "large" "has_passed" "outcomes"];
     AwaitOutcomes "await_outcomes" drains for [AwaitOutcomes]
-        parts ["keys" "now" "day" "extended" "format_extended" "large" "has_passed" "outcomes"];
+        parts ["keys" "now" "day" "extended" "format_extended" "large" "has_passed" "outcomes" "groups" "group_outcomes"];
     Cancellations "cancellations" reads for [Cancellations] parts ["keys" "now" "extended" "delivery"];
     AuditTypes "audit_types" reads for [Audit] parts ["keys" "now" "extended"];
     AuditItems "audit_items" drains for [Audit]
         parts ["keys" "now" "number" "extended" "format_extended" "large" "record" "without_key" "details"
-        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "last_order" "lines" "states"];
+        "delivery" "has_passed" "unique" "id_matches" "scan" "key_step" "read_places" "write_places" "entry" "last_order" "lines" "states"
+        "successors"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "states"];
     AuditIndex "audit_index" drains for [Audit]
         parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "settings" "attached" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
-        "id_matches" "scan" "groups" "delete_group"];
+        "id_matches" "scan" "groups" "delete_group" "successors" "successor_entry"];
     AuditKeys "audit_keys" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"
         "write_places" "entry" "last_order" "lines" "limit_of" "limits" "key_rate"];
@@ -306,6 +343,10 @@ scripts! {
     MendStray "mend_stray" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "large" "record" "without_key"
         "details" "delivery" "moves" "has_passed" "unique" "id_matches" "states"];
+    MendSuccessors "mend_successors" drains for [Audit]
+        parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "settings" events
+        "notify_workers" "notify_cleaner" "details" "delay" "moves" "has_passed" "attached" "find_names" "fire" "release_owned"
+        "release_keys" "keys_of" "states" "delete_items" "delete_extended" "number" "successors" "successor_entry" "discard" "confirmed" "succeed" "follow"];
     MendDoubled "mend_doubled" drains for [Audit] parts ["keys" "now" "extended" "format_extended"];
     // These are about the registry of workers, not the keys of a queue.
     Beat "beat" drains for [Beat] parts ["keys_of_workers" "now" "day" "workers"];
@@ -413,23 +454,42 @@ pub(super) fn used(script: Script) -> &'static Used {
     &PUT_TOGETHER[script as usize].2
 }
 
-/// Name, text and keys of every script, put together once. Comments and indentation would only make them longer.
+/// Name, text and keys of every script, put together once. Comments and indentation would only make them longer. A function
+/// that is a part defines the keys that only it and others of its kind have: the script needs not capture those for it.
 static PUT_TOGETHER: LazyLock<Vec<(&str, &str, Used)>> = LazyLock::new(|| {
     let put_together = |(name, pieces): &(&'static str, &[&[&str]])| {
-        let whole: String = pieces.iter().flat_map(|part| part.iter().copied()).collect();
-        let lines = whole.split_inclusive('\n').map(str::trim_start);
-        let mut text: String =
-            lines.filter(|line| !line.is_empty() && !line.starts_with("--")).collect();
-        if text.contains(SCRIPT) {
-            text += "end\nreturn script()\n";
+        let mut parts: Vec<String> =
+            pieces.iter().map(|piece| without_comments(&piece.concat())).collect();
+        if parts.iter().any(|part| part == SCRIPT) {
+            parts.push("end\nreturn script()\n".into());
         }
-        let (used, line) = Used::by(&text);
-        // The first line is the shebang.
-        text.insert_str(text.find('\n').map_or(0, |end| end + 1), &line);
+        let (used, names) = Used::by(&parts.concat());
+        let is_function = |part: &str| {
+            let first = part.lines().next().unwrap_or("");
+            first.starts_with("local function ") && first.ends_with("(...)")
+        };
+        let outside: String =
+            parts.iter().filter(|part| !is_function(part)).map(String::as_str).collect();
+        let mut text = String::new();
+        for (i, part) in parts.iter().enumerate() {
+            // The first line is the shebang, or the name of the function.
+            let lines = match i {
+                0 => names.define(&outside, ""),
+                _ if is_function(part) => names.define(part, &outside),
+                _ => String::new(),
+            };
+            let end = part.find('\n').map_or(0, |end| end + 1);
+            text += &[&part[..end], &*lines, &part[end..]].concat();
+        }
         (*name, &*text.leak(), used)
     };
     PIECES.iter().map(put_together).collect()
 });
+
+fn without_comments(code: &str) -> String {
+    let lines = code.split_inclusive('\n').map(str::trim_start);
+    lines.filter(|line| !line.is_empty() && !line.starts_with("--")).collect()
+}
 
 /// The texts as this client sends them, with their digests.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Settings of a queue, and pausing it.
 
-use redis::Cmd;
+use redis::{Cmd, Value};
 
 use super::redis_engine::RedisEngine;
 use super::scripts::Script;
@@ -8,24 +8,22 @@ use super::{number, reply};
 use crate::Result;
 use crate::engine::RequestId;
 use crate::name::QueueName;
-use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
+use crate::pause::{Pause, Paused};
+use crate::settings::{Configure, Setting, Settings, Stored};
 
 pub(super) async fn set_paused(
     engine: &RedisEngine,
     queue: &QueueName,
-    pause: Pause,
+    pause: &Pause,
     request_id: &RequestId,
 ) -> Result<()> {
-    let duration = match pause {
-        Pause::End => {
-            engine.run(queue, Script::Resume, request_id, |_| ()).await?;
-            return Ok(());
-        }
-        Pause::Begin => 0,
-        Pause::For(ms) => ms,
+    let Pause::Begin { duration_ms, note } = pause else {
+        engine.run(queue, Script::Resume, request_id, |_| ()).await?;
+        return Ok(());
     };
     let fill = |command: &mut Cmd| {
-        command.arg(&number::salt(request_id)[..]).arg(duration);
+        let duration = duration_ms.unwrap_or(0);
+        command.arg(&number::salt(request_id)[..]).arg(duration).arg(note.text());
     };
     engine.run(queue, Script::Pause, request_id, fill).await?;
     // The queue may be new.
@@ -49,8 +47,7 @@ pub(super) async fn configure(
             command.arg(setting.name()).arg(value);
         }
     };
-    let reply = engine.run(queue, Script::Configure, request_id, fill).await?;
-    let reply = reply::text(reply)?;
+    let reply = text(engine.run(queue, Script::Configure, request_id, fill).await?)?;
     let Some((answer, shown)) = reply.split_once(' ') else { return Ok(None) };
     if answer == "n" {
         engine.announce(queue).await;
@@ -64,12 +61,18 @@ pub(super) async fn configure(
 
 pub(super) async fn settings(engine: &RedisEngine, queue: &QueueName) -> Result<Settings> {
     let reply = engine.query(queue, Script::Settings, |_| ()).await?;
-    Ok(read(&reply::text(reply)?)?.0)
+    Ok(read(&text(reply)?)?.0)
+}
+
+/// The note of a pause that was damaged may be any bytes.
+fn text(reply: Value) -> Result<String> {
+    Ok(String::from_utf8_lossy(&reply::bytes(reply)?).into_owned())
 }
 
 /// Reads what `scripts/parts/pack_settings.lua` shows.
 fn read(shown: &str) -> Result<(Settings, Stored)> {
     let unexpected = || reply::unexpected(shown);
+    let (shown, note) = shown.split_once('\n').unwrap_or((shown, ""));
     let mut words = shown.split(' ');
     let mut number = || words.next().and_then(|word| word.parse::<i64>().ok());
     let (Some(revision), Some(paused), Some(opens)) = (number(), number(), number()) else {
@@ -89,5 +92,5 @@ fn read(shown: &str) -> Result<(Settings, Stored)> {
         }
     }
     let opens = u64::try_from(opens).ok().filter(|at| *at > 0);
-    Ok((Settings::new(stored, revision as u64, paused, opens), stored))
+    Ok((Settings::new(stored, revision as u64, paused, note, opens), stored))
 }

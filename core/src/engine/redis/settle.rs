@@ -4,6 +4,7 @@ use bytes::Bytes;
 use redis::Cmd;
 
 use super::follow_ups::{self, pack_added};
+use super::key_names::READY_LISTS;
 use super::redis_engine::RedisEngine;
 use super::reply;
 use super::scripts::Script;
@@ -24,9 +25,24 @@ pub(super) async fn complete(
         false => Script::Complete,
     };
     let fill = |command: &mut Cmd| add_completes(command, queue, leases);
-    let reply = engine.run(queue, script, request_id, fill).await?;
-    let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
+    // Follow-ups and successors are added by the same step.
+    let keys = engine.context.keys(queue);
+    let adds = keys.have_successors() || leases.iter().any(fires);
+    let ready_lists = if adds { READY_LISTS } else { 0 };
+    let reply = engine.run_with(ready_lists, queue, script, request_id, fill).await?;
+    let mut answers = reply::text(reply)?;
+    if answers == "~" {
+        keys.set_have_successors();
+        let reply = engine.run_with(READY_LISTS, queue, script, request_id, fill).await?;
+        answers = reply::text(reply)?;
+    }
+    let answers = follow_ups::added(engine, queue, answers).await;
     reply::bools(&answers, leases.len())
+}
+
+/// Whether the completion adds something, as far as the client knows.
+fn fires(lease: &Complete) -> bool {
+    !lease.add.is_empty() || lease.added_with.as_ref().is_some_and(|with| with.follow_ups.is_some())
 }
 
 /// Whether the completion of some needs more than that of plain items.

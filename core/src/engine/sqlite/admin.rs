@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
-use super::{distribute, events, expiry, extra, follow_ups, outcomes, unique};
+use super::{distribute, endings, events, expiry, extra, follow_ups, successors, unique};
 use crate::Result;
 use crate::engine::{Ended, Target};
 use crate::event::EventKind;
@@ -31,13 +31,14 @@ pub(super) fn remove(db: &mut Database, name: &QueueName, items: &[Target]) -> R
             continue;
         };
         follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
+        successors::drop(db, queue, number)?;
         let state = extra::delete_item(db, queue, number, &mut delta)?.flatten();
         // A retained item whose time is over was not there any more.
         let over = state.is_some_and(State::is_retained) && sort_key <= db.now as i64;
         if !over {
             delta.removed += 1;
             events::note(db, queue, EventKind::Removed, number, 0, Some(&target.id))?;
-            outcomes::report(db, queue, &target.id, Ended::Removed)?;
+            endings::report(db, queue, &target.id, Ended::Removed)?;
         }
         answers.push(!over);
     }
@@ -73,7 +74,8 @@ pub(super) fn requeue(
         let unique = extra.and_then(|extra| extra.unique);
         if let Some(key) = &unique {
             let owner = unique::owner(db, queue, key)?;
-            if owner.is_some_and(|owner| owner.number != item.number) {
+            let waits = successors::with_key(db, queue, key)?.is_some();
+            if waits || owner.is_some_and(|owner| owner.number != item.number) {
                 answers.push(Some(false));
                 continue;
             }
@@ -135,8 +137,11 @@ pub(super) fn purge(
     )?;
     let mut delta = CountDelta::default();
     for number in numbers {
-        outcomes::report_number(db, queue, number, Ended::Removed)?;
+        endings::report_number(db, queue, number, Ended::Removed)?;
         follow_ups::end(db, queue, number, follow_ups::ENDS, None)?;
+        if state == State::Leased {
+            successors::drop(db, queue, number)?;
+        }
         events::note_with_id(db, queue, EventKind::Removed, number)?;
         let gone = extra::delete_item(db, queue, number, &mut delta)?;
         delta.removed += i64::from(gone.is_some());

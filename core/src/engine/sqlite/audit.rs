@@ -208,6 +208,7 @@ pub(super) fn belongings(
 ) -> Result<Option<i64>> {
     let next = format!(
         "SELECT number, NOT EXISTS (SELECT 1 FROM item WHERE item.number = {table}.number) \
+            AND NOT EXISTS (SELECT 1 FROM successor WHERE successor.number = {table}.number) \
          FROM {table} WHERE number > ?1 ORDER BY number LIMIT ?2"
     );
     let delete = format!("DELETE FROM {table} WHERE number = ?1");

@@ -8,7 +8,7 @@ use super::database::Database;
 use super::dropped::Sweeper;
 use super::executor::Executor;
 use super::reader::Reader;
-use super::{audit, audit_keys, outcomes, settings};
+use super::{audit, audit_keys, outcomes, settings, succeed};
 use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::engine::pause;
@@ -39,6 +39,7 @@ impl Auditor<'_> {
         // First what others must not find: items take their lost keys again.
         self.walk(audit::unique_keys, Vec::new(), &mut report).await?;
         self.walk(audit::items, i64::MIN, &mut report).await?;
+        self.walk(succeed::audit, i64::MIN, &mut report).await?;
         self.walk(audit_keys::key_limits, Vec::new(), &mut report).await?;
         self.walk(audit_keys::key_meters, Vec::new(), &mut report).await?;
         self.walk(audit_keys::open_keys, Vec::new(), &mut report).await?;

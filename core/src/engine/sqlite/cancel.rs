@@ -6,7 +6,9 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{CANCELLED, Stored};
-use super::{change, distribute, events, expiry, extra, follow_ups, large, outcomes, settings};
+use super::{
+    change, distribute, endings, events, expiry, extra, follow_ups, large, settings, successors,
+};
 use crate::Result;
 use crate::engine::{Cancellations, Ended, LeaseStatus, Target, Token};
 use crate::event::EventKind;
@@ -35,6 +37,9 @@ pub(super) fn cancel(
             false => extra::Extra::default(),
         };
         if item.state == State::Leased {
+            if item.more {
+                successors::drop(db, queue, item.number)?;
+            }
             if !extra.marked {
                 mark(db, item.number)?;
                 any_marked = true;
@@ -77,7 +82,7 @@ pub(super) fn cancel(
         delta.cancelled += 1;
         events::note(db, queue, EventKind::Cancelled, ended, 0, Some(&target.id))?;
         let how = Ended::Cancelled { retained: extra.retain > 0 };
-        outcomes::report(db, queue, &target.id, how)?;
+        endings::report(db, queue, &target.id, how)?;
         answers.push(Some(true));
     }
     if any_marked {
@@ -124,7 +129,7 @@ pub(super) fn end(
     delta: &mut CountDelta,
 ) -> Result<()> {
     let how = Ended::Cancelled { retained: retain > 0 };
-    outcomes::report_number(db, queue, number, how)?;
+    endings::report_number(db, queue, number, how)?;
     follow_ups::cancel(db, queue, number)?;
     if retain > 0 {
         extra::retain(db, number, CANCELLED, retain, None)?;

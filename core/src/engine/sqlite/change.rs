@@ -7,7 +7,7 @@ use super::database::Database;
 use super::large::{self, INLINE};
 use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, in_line, is_generation, sort_key, state_number};
-use super::{distribute, events, expiry, extra, follow_ups, outcomes, unique};
+use super::{distribute, endings, events, expiry, extra, follow_ups, unique};
 use crate::Result;
 use crate::engine::{Bury, Ended, Revise, Target};
 use crate::event::EventKind;
@@ -223,7 +223,7 @@ impl Step {
             if more {
                 follow_ups::die(db, self.queue, new)?;
             }
-            outcomes::report_number(db, self.queue, new, Ended::Dead)?;
+            endings::report_number(db, self.queue, new, Ended::Dead)?;
         }
         self.answers.push(Some(true));
         Ok(())

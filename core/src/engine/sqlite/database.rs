@@ -46,6 +46,8 @@ pub(super) struct Database {
     pub(super) now: u64,
     /// Until when a client may wait for the end of an item.
     awaited: i64,
+    /// A successor may wait that has another id than its leased item.
+    pub(super) successors: Cell<bool>,
     /// The transaction has reported the end of an item.
     reported: Cell<bool>,
     /// The queues of which the transaction has opened keys.
@@ -81,6 +83,7 @@ impl Database {
             changes: 0,
             now: 0,
             awaited: 0,
+            successors: Cell::new(false),
             reported: Cell::new(false),
             opened_keys: RefCell::default(),
             deferred: Cell::new(false),
@@ -199,13 +202,14 @@ impl Database {
         let patience = until.saturating_duration_since(Instant::now());
         self.connection.busy_timeout(patience).map_err(|error| self.explained(&error, false))?;
         self.execute(statement)?;
-        let (clock, sequence, changes, awaited) =
-            self.run("SELECT clock, sequence, changes, awaited FROM meta", |s| {
-                s.query_row([], |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-                })
-            })?;
+        const META: &str = "SELECT clock, sequence, changes, awaited, successors FROM meta";
+        let (clock, sequence, changes, awaited, successors) = self.run(META, |s| {
+            s.query_row([], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+            })
+        })?;
         self.awaited = awaited;
+        self.successors.set(successors);
         self.reported.set(false);
         self.opened_keys.get_mut().clear();
         self.deferred.set(false);

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 
 use super::database::Database;
 use super::executor::Executor;
-use super::{follow_ups, groups, keys, unique};
+use super::{follow_ups, groups, keys, successors, unique};
 use crate::lock::lock;
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
@@ -107,6 +107,7 @@ pub(super) fn sweep(db: &mut Database, queue: i64) -> Result<()> {
     let keys = db.run(KEYS, |s| s.execute([queue, MAX_BATCH as i64]))?
         + keys::delete_some(db, queue, MAX_BATCH)?
         + follow_ups::delete_some(db, queue, MAX_BATCH)?
+        + successors::delete_some(db, queue, 16)?
         + groups::delete_some(db, queue)?;
     if items.is_empty() && keys == 0 {
         db.run("DELETE FROM schedule WHERE queue = ?1", |s| s.execute([queue]))?;

@@ -6,7 +6,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::mend::set_right;
 use super::row::{DELAYED, LEASED, Stored, WITHOUT_DATA, sort_key, state_number};
-use super::{cancel, events, expiry, follow_ups, keys, outcomes, settings, unique};
+use super::{cancel, endings, events, expiry, follow_ups, keys, settings, succeed, unique};
 use crate::Result;
 use crate::engine::Ended;
 use crate::event::EventKind;
@@ -50,6 +50,7 @@ pub(super) fn move_due(
         moved.promoted += 1;
     }
     let default_attempts = settings::of(db, queue)?.get(Setting::MaxAttempts);
+    let mut ended = Vec::new();
     // Reclaimed items come before due ones, the oldest first: it gets the last, and so the lowest, position.
     for mut item in at_most(db, queue, State::Leased, limit, delta)?.into_iter().rev() {
         let cancelled = cancel::retention(db, queue, &item)?;
@@ -86,12 +87,17 @@ pub(super) fn move_due(
             follow_ups::die(db, queue, item.number)?;
         }
         if state == State::Dead {
-            outcomes::report_number(db, queue, item.number, Ended::Dead)?;
+            endings::report_number(db, queue, item.number, Ended::Dead)?;
         }
         if let Some(key) = &item.key {
             keys::open(db, queue, key)?;
         }
+        if item.more {
+            ended.push(item.number);
+        }
     }
+    ended.reverse();
+    succeed::follow(db, queue, &ended)?;
     delta.expired += moved.expired as i64;
     delta.died += moved.died as i64;
     Ok(moved)

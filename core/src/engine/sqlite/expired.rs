@@ -7,7 +7,7 @@ use super::count_delta::CountDelta;
 use super::database::Database;
 use super::readable::readable;
 use super::row::{read_priority, read_state};
-use super::{events, expiry, follow_ups, outcomes, unique};
+use super::{endings, events, expiry, follow_ups, unique};
 use crate::Result;
 use crate::engine::Ended;
 use crate::event::EventKind;
@@ -56,7 +56,7 @@ pub(super) fn die(
     for Expired { number, state, priority } in items {
         delta.count(*state, *priority, -1);
         delta.count(State::Dead, *priority, 1);
-        outcomes::report_number(db, queue, *number, Ended::Dead)?;
+        endings::report_number(db, queue, *number, Ended::Dead)?;
         events::note_with_id(db, queue, EventKind::Dead, *number)?;
     }
     delta.died += items.len() as i64;

@@ -158,6 +158,13 @@ pub(super) fn added(db: &Database, queue: i64, id: &[u8], items: &[Item]) -> Res
     note(db, queue, &fired, COMPLETES, true, None)
 }
 
+/// A successor that is dropped before it was an item fires `ended`.
+pub(super) fn of_dropped(db: &Database, queue: i64, item: &Item) -> Result<()> {
+    let follow_ups = store(db, queue, &item.follow_ups, None)?;
+    let fired = Fired { follow_ups, id: item.id.to_vec(), state: None, expires_at: None };
+    note(db, queue, &fired, ENDS, true, None)
+}
+
 fn note(
     db: &Database,
     queue: i64,

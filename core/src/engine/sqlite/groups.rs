@@ -3,11 +3,11 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
-use super::follow_ups;
+use super::{endings, follow_ups};
 use crate::Result;
 use crate::engine::generation::NO_SALT;
 use crate::engine::groups::{COMPLETED, ENDED, IN_FIELD, OPEN, read_state};
-use crate::engine::{ChangeGroup, Generation, GroupChange, StoredGroup};
+use crate::engine::{ChangeGroup, Ended, Generation, GroupChange, StoredGroup};
 use crate::group::PlaceState;
 use crate::item::Item;
 use crate::name::QueueName;
@@ -73,6 +73,9 @@ impl Found {
     /// Ends it if all its places are filled.
     fn end_if_filled(&mut self, db: &Database) -> Result<bool> {
         self.has_ended = self.places > 0 && self.ended == self.places;
+        if self.has_ended {
+            endings::report(db, self.queue, &self.id, Ended::Group)?;
+        }
         if let (true, Some(follow_up)) = (self.has_ended, self.follow_up) {
             let completed = self.completed == self.places;
             follow_ups::end_group(db, self.queue, follow_up, self.id.clone(), completed)?;
@@ -101,6 +104,12 @@ fn find(db: &Database, queue: i64, id: &[u8]) -> Result<Option<Found>> {
     db.run(&sql, |s| s.query_row(params![queue, id], Found::read).optional())
 }
 
+/// Whether a group has ended; `None`: there is none.
+pub(super) fn has_ended(db: &Database, queue: i64, id: &[u8]) -> Result<Option<bool>> {
+    let found = find(db, queue, id)?.filter(|found| !found.is_over(db));
+    Ok(found.map(|found| found.has_ended))
+}
+
 pub(super) fn change(
     db: &mut Database,
     name: &QueueName,
@@ -118,6 +127,7 @@ pub(super) fn change(
         GroupChange::Remove { generation } => {
             let Some(found) = found.filter(generation_is(generation)) else { return Ok(None) };
             found.delete(db)?;
+            endings::report(db, queue, &found.id, Ended::Group)?;
             Ok(Some(generation))
         }
         GroupChange::Seal { generation, places } => {

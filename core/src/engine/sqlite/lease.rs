@@ -14,7 +14,8 @@ use crate::Result;
 use crate::engine::{LeaseRequest, Leased};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
-use crate::settings::{Paused, Setting};
+use crate::pause::Paused;
+use crate::settings::Setting;
 
 /// Limit of the items that one lease moves, for each state they come from.
 const MOVE_STEP: usize = 500;

@@ -10,8 +10,8 @@ use super::auditor::Auditor;
 use super::database::Database;
 use super::engine::SqliteEngine;
 use super::{
-    admin, attach, cancel, change, clean, distribute, dropped, events, groups, history, keys, list,
-    maintenance, outcomes, progress, query, schedules, settings, settle, workers,
+    admin, attach, cancel, change, clean, distribute, dropped, endings, events, groups, history,
+    keys, list, maintenance, outcomes, progress, query, schedules, settings, settle, workers,
 };
 use crate::Result;
 use crate::access::Role;
@@ -28,7 +28,8 @@ use crate::event::EventsPage;
 use crate::history::{HistoryKind, HistoryRow, Measured};
 use crate::item::{Counts, Item, ItemInfo, KeyInfo, State};
 use crate::name::{QueueName, QueueNames};
-use crate::settings::{Configure, Pause, Settings};
+use crate::pause::Pause;
+use crate::settings::{Configure, Settings};
 
 #[async_trait]
 impl Engine for SqliteEngine {
@@ -223,7 +224,7 @@ impl Engine for SqliteEngine {
         loop {
             let written = executor.endings();
             let name = queue.clone();
-            let found = self.read(move |db| outcomes::reports(db, &name, after)).await?;
+            let found = self.read(move |db| endings::reports(db, &name, after)).await?;
             if found.last.is_some() {
                 return Ok(found);
             }
@@ -299,11 +300,11 @@ impl Engine for SqliteEngine {
     async fn set_paused(
         &self,
         queue: &QueueName,
-        pause: Pause,
+        pause: &Pause,
         request_id: &RequestId,
     ) -> Result<()> {
-        let (executor, name) = (self.executor()?, queue.clone());
-        let set = move |db: &mut Database| settings::set_paused(db, &name, pause);
+        let (executor, name, pause) = (self.executor()?, queue.clone(), pause.clone());
+        let set = move |db: &mut Database| settings::set_paused(db, &name, &pause);
         executor.run(true, request_id.until, set).await?;
         executor.notifier().changed(queue);
         Ok(())
@@ -342,9 +343,14 @@ impl Engine for SqliteEngine {
         self.read(move |db| keys::get(db, &name, &keys)).await
     }
 
-    async fn read_schedules(&self, queue: &QueueName, which: &WhichSchedules) -> Result<Schedules> {
+    async fn read_schedules(
+        &self,
+        queue: &QueueName,
+        which: &WhichSchedules,
+        with_data: bool,
+    ) -> Result<Schedules> {
         let (name, which) = (queue.clone(), which.clone());
-        self.read(move |db| schedules::read(db, &name, &which)).await
+        self.read(move |db| schedules::read(db, &name, &which, with_data)).await
     }
 
     async fn swap_schedule(

@@ -27,7 +27,7 @@ fn put_item(packed: &mut Vec<u8>, item: &Item) {
     let since_1970 =
         |time: SystemTime| time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     packed.put_u8(item.priority);
-    packed.put_u8(u8::from(item.replace));
+    packed.put_u8(item.replaces());
     packed.put_u32(item.max_attempts.unwrap_or(0));
     for time in [
         Some(item.delay),
@@ -71,7 +71,7 @@ fn take_follow_ups(rest: &mut &[u8], depth: usize) -> Option<Vec<FollowUp>> {
 fn take_item(rest: &mut &[u8], depth: usize) -> Option<Item> {
     let mut item = Item::new([]);
     item.priority = rest.try_get_u8().ok()?;
-    item.replace = rest.try_get_u8().ok()? == 1;
+    item.set_replaces(rest.try_get_u8().ok()?);
     item.max_attempts = Some(rest.try_get_u32().ok()?).filter(|most| *most > 0);
     let mut time = || -> Option<Option<Duration>> {
         let time = rest.try_get_u64().ok()?;
@@ -115,8 +115,14 @@ mod tests {
         let time = Duration::from_millis;
         let last = Item::new("last").due_at(SystemTime::UNIX_EPOCH + time(1_800_000_000_000));
         let item = Item::new("data\0").with_id("id").priority(3).max_attempts(7).retain(time(9));
-        let item =
-            item.unique("u").unique_for(time(5)).replace().key("k").queue("q").expires_in(time(70));
+        let item = item
+            .unique("u")
+            .unique_for(time(5))
+            .replace()
+            .successor()
+            .key("k")
+            .queue("q")
+            .expires_in(time(70));
         let item = item.delay(time(60)).follow_up(FollowUp::new(On::Dead, last).with_trigger());
         let all = [
             FollowUp::new(On::Completed, item),

@@ -9,21 +9,23 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, audit_keys, cancel, change, clean, dropped, events, groups, history, keys,
-    lease, list, maintenance, open, outcomes, progress, query, settings, settle, workers,
+    add, admin, audit, audit_keys, cancel, change, clean, dropped, endings, events, groups,
+    history, keys, lease, list, maintenance, open, outcomes, progress, query, settings, settle,
+    succeed, successors, workers,
 };
 use crate::clock::Clock;
 use crate::engine::{
     Awaited, Bury, ChangeGroup, Complete, EndingPlace, Extend, Fail, GroupChange, KeyLimit,
     LeaseRequest, LeaseStatus, LeasedItem, ListStep, Progress, Release, Revise, StoredBeat,
-    StoredCommand, StoredName, Target, Turn, WhichEvents, WhichWorkers,
+    StoredCommand, StoredName, Subject, Target, Turn, WhichEvents, WhichWorkers,
 };
 use crate::event::Place;
 use crate::group::PlaceState;
 use crate::history::{HistoryKind, Measured};
 use crate::item::{Due, FollowUp, Group, Item, On, State};
 use crate::name::QueueName;
-use crate::settings::{Configure, Pause, Setting};
+use crate::pause::PauseOptions;
+use crate::settings::{Configure, Setting};
 
 /// Cancels an item in each way.
 fn cancel_all(db: &mut Database, name: &QueueName) {
@@ -155,6 +157,35 @@ fn keep_events(db: &mut Database, name: &QueueName) {
     settings::configure(db, name, &change(0)).unwrap();
 }
 
+/// Stores successors, and lets them follow, drops them, and finds one whose item is not leased.
+fn use_successors(db: &mut Database, name: &QueueName) {
+    let first = |id: &'static str| Item::new("x").with_id(id).unique(id);
+    let next = |id: &'static str, unique: &'static str| {
+        let next = Item::new(vec![0; 2_000]).with_id(id).unique(unique).replace().successor();
+        next.follow_up(FollowUp::new(On::Ended, Item::new("x").with_id("over")))
+    };
+    add::add(db, name, &["s1", "s2", "s3"].map(first)).unwrap();
+    let wanted = [LeaseRequest { count: 3, duration_ms: 1_000 }];
+    let leases = lease::lease(db, name, &wanted).unwrap().items;
+    for _ in 0..2 {
+        let all = [next("s1", "s4"), next("other", "s2"), next("s3", "s3")];
+        assert_eq!(add::add(db, name, &all).unwrap(), [true; 3]);
+    }
+    assert_eq!(add::add(db, name, &[first("other")]).unwrap(), [false]);
+    let release =
+        |n: usize| Release { token: leases[n].token, id: Bytes::new(), delay_ms: 0, reason: None };
+    assert_eq!(settle::release(db, name, &[release(0)]).unwrap(), [true]);
+    let target = Target { id: "s2".into(), generation: None };
+    assert_eq!(admin::remove(db, name, &[target]).unwrap(), [true]);
+    let third = leases[2].token.generation.count;
+    db.execute(&format!("UPDATE item SET state = 3 WHERE number = {third}")).unwrap();
+    let mut report = Default::default();
+    succeed::audit(db, name, 0, true, &mut report).unwrap();
+    assert!(!report.is_sound());
+    let queue = db.queue(name).unwrap().unwrap();
+    successors::delete_some(db, queue, 1).unwrap();
+}
+
 /// Runs every operation; returns the text of every statement.
 fn statements(db: &mut Database) -> BTreeSet<String> {
     let name = QueueName::new("jobs").unwrap();
@@ -213,6 +244,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     clean::light_clean(db, &name).unwrap();
     cancel_all(db, &name);
     use_keys(db, &QueueName::new("keys").unwrap());
+    use_successors(db, &QueueName::new("successors").unwrap());
     for state in State::ALL {
         for (reverse, with_data) in [(false, true), (true, false)] {
             let (since_ms, until_ms) = (Some(1), Some(1 << 60));
@@ -236,7 +268,8 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     let changes = Setting::ALL.map(|setting| (setting, 1)).to_vec();
     let change = Configure { changes, revision: None };
     assert!(settings::configure(db, &name, &change).unwrap().is_some());
-    settings::set_paused(db, &name, Pause::For(1)).unwrap();
+    let pause = PauseOptions::new().duration(Duration::from_millis(1)).validate().unwrap();
+    settings::set_paused(db, &name, &pause).unwrap();
     let dead = items.iter().rev().take(4).map(|item| Bury {
         target: Target { id: Bytes::copy_from_slice(item.id()), generation: None },
         error: "".into(),
@@ -265,12 +298,13 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
     for table in ["large", "extra"] {
         audit::belongings(db, table, 0, true, &mut Default::default()).unwrap();
     }
-    let awaited = |id: u8| Awaited { id: Bytes::copy_from_slice(&[id]), expect: true };
-    outcomes::await_outcomes(db, &name, &[awaited(1), awaited(200)], Duration::from_secs(1), None)
-        .unwrap();
+    let id = |id: u8| Bytes::copy_from_slice(&[id]);
+    let awaited = [Subject::Item(id(1)), Subject::Item(id(200)), Subject::Group(id(1))]
+        .map(|subject| Awaited { subject, expect: true });
+    outcomes::await_outcomes(db, &name, &awaited, Duration::from_secs(1), None).unwrap();
     add::add(db, &name, &[Item::new("x").with_id([200])]).unwrap();
     admin::remove(db, &name, &[target(200)]).unwrap();
-    assert_eq!(outcomes::reports(db, &name, EndingPlace(0, 0)).unwrap().reports.len(), 1);
+    assert_eq!(endings::reports(db, &name, EndingPlace(0, 0)).unwrap().reports.len(), 1);
     assert!(!outcomes::needs_sweep(db).unwrap());
     outcomes::sweep(db).unwrap();
     outcomes::audit(db, true, &mut Default::default()).unwrap();

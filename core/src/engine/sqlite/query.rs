@@ -13,7 +13,7 @@ use crate::Result;
 use crate::item::{Counts, ItemInfo, Totals};
 use crate::name::QueueName;
 use crate::options::MAX_BATCH_BYTES;
-use crate::settings::Paused;
+use crate::pause::Paused;
 
 pub(super) fn counts(db: &mut Database, name: &QueueName) -> Result<Counts> {
     let Some(queue) = db.queue(name)? else { return Ok(Counts::default()) };

@@ -18,23 +18,26 @@ pub(super) fn read(
     db: &mut Database,
     name: &QueueName,
     which: &WhichSchedules,
+    with_data: bool,
 ) -> Result<Schedules> {
     let now_ms = db.now;
     let Some(queue) = db.queue(name)? else {
         return Ok(Schedules { deferred: false, now_ms, found: Vec::new(), next_ms: None });
     };
-    const COLUMNS: &str = "SELECT name, version, last_id, due, body FROM schedule WHERE queue = ?1";
+    let body = if with_data { "body" } else { "substr(body, 1, instr(body, x'0a'))" };
+    let columns =
+        format!("SELECT name, version, last_id, due, {body} FROM schedule WHERE queue = ?1");
     let found = match which {
         WhichSchedules::Named(name) => {
-            let sql = format!("{COLUMNS} AND name = ?2");
+            let sql = format!("{columns} AND name = ?2");
             db.rows(&sql, params![queue, name], stored)?
         }
         WhichSchedules::Due => {
-            let sql = format!("{COLUMNS} AND due <= ?2 ORDER BY due LIMIT {STEP}");
+            let sql = format!("{columns} AND due <= ?2 ORDER BY due LIMIT {STEP}");
             db.rows(&sql, params![queue, now_ms as i64], stored)?
         }
         WhichSchedules::After(name) => {
-            let sql = format!("{COLUMNS} AND name > ?2 ORDER BY name LIMIT {STEP}");
+            let sql = format!("{columns} AND name > ?2 ORDER BY name LIMIT {STEP}");
             db.rows(&sql, params![queue, name], stored)?
         }
     };

@@ -5,15 +5,17 @@
 --   sequence  no number above it was given to an item or a position; numbers are never reused
 --   changes   how often a queue was dropped or configured; while it stays the same, a name stands for the same queue,
 --             with the same settings
---   awaited   until when a client may wait for the end of an item of any queue
+--   awaited   until when a client may wait for the end of an item or a group of any queue
+--   successors   1 if a successor has ever had another id than the item for whose lease it waited
 CREATE TABLE meta (
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     clock    INTEGER NOT NULL,
     sequence INTEGER NOT NULL,
     changes  INTEGER NOT NULL,
-    awaited  INTEGER NOT NULL
+    awaited  INTEGER NOT NULL,
+    successors INTEGER NOT NULL
 ) STRICT;
-INSERT INTO meta VALUES (1, 0, 0, 0, 0);
+INSERT INTO meta VALUES (1, 0, 0, 0, 0, 0);
 
 --   queue      never reused for another queue
 --   name       NULL if it was dropped; its rows are deleted in steps
@@ -21,6 +23,7 @@ INSERT INTO meta VALUES (1, 0, 0, 0, 0);
 --   ready0 to ready9, delayed, leased, dead, kept_completed, kept_cancelled, held   how many items are in each state
 --   cancels    changes whenever the cancellation of leased items is requested
 --   paused     1 until it is resumed, or the time until which it is paused; 0, or a time that has passed, if it is not
+--   pause_note  when the last pause has begun, who has begun it and why, in lines; empty if it was resumed
 --   revision   goes up with each change of the settings; 0 if there was none
 --   max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age, key_limit, events, rate,
 --              rate_period, rate_burst, key_rate, key_rate_period, key_rate_burst   the settings; 0 if not set
@@ -33,6 +36,7 @@ CREATE TABLE queue (
     queue     INTEGER PRIMARY KEY AUTOINCREMENT,
     name      TEXT UNIQUE,
     paused    INTEGER NOT NULL DEFAULT 0,
+    pause_note TEXT NOT NULL DEFAULT '',
     corrected INTEGER NOT NULL DEFAULT 0,
     ready0    INTEGER NOT NULL DEFAULT 0,
     ready1    INTEGER NOT NULL DEFAULT 0,
@@ -265,19 +269,44 @@ CREATE TABLE unique_key (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX unique_key_until ON unique_key (queue, until) WHERE until > 0;
 
--- The ids for whose end a client waits, by the name of the queue: it need not exist yet.
---   until   until when it waits
+-- Items that wait as successors: they take the places of leased ones when their leases end.
+--   leased      the number of the leased item
+--   number      the number that it is to have; its data is in `large` under this if that is more than 1,024 bytes
+--   id, unique_key   NULL: it has no unique key
+--   packed      the item as a follow-up is packed, without such data
+--   added_at    when it was added
+--   trigger_id, trigger_result   as in `extra`
+CREATE TABLE successor (
+    leased     INTEGER PRIMARY KEY,
+    number     INTEGER NOT NULL,
+    queue      INTEGER NOT NULL,
+    id         BLOB NOT NULL,
+    unique_key BLOB,
+    packed     BLOB NOT NULL,
+    added_at   INTEGER NOT NULL,
+    trigger_id BLOB,
+    trigger_result BLOB
+) STRICT;
+CREATE INDEX successor_id ON successor (queue, id);
+CREATE INDEX successor_key ON successor (queue, unique_key) WHERE unique_key IS NOT NULL;
+CREATE UNIQUE INDEX successor_number ON successor (number);
+
+-- What a client waits for the end of, by the name of the queue: it need not exist yet.
+--   id         of an item, or of a group if `is_group` is 1
+--   until      until when it waits
 CREATE TABLE awaited (
     name  TEXT NOT NULL,
     id    BLOB NOT NULL,
+    is_group INTEGER NOT NULL,
     until INTEGER NOT NULL,
-    PRIMARY KEY (name, id)
+    PRIMARY KEY (name, id, is_group)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX awaited_until ON awaited (until);
 
--- How items have ended for which a client waited, for a minute.
+-- How items and groups have ended for which a client waited, for a minute.
 --   sequence   a number of the sequence
---   letter     C, c: completed, and retained or not; X, x: cancelled, and retained or not; d: dead; r: removed
+--   letter     C, c: completed, and retained or not; X, x: cancelled, and retained or not; d: dead; r: removed; g: a group, which
+--              has ended or was removed
 CREATE TABLE ending (
     sequence INTEGER PRIMARY KEY,
     name     TEXT NOT NULL,

@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use rusqlite::{Row, params_from_iter};
+use rusqlite::{Row, params, params_from_iter};
 
 use super::database::Database;
 use super::rate;
@@ -10,12 +10,14 @@ use crate::Result;
 use crate::clean::{Damage, DeepReport};
 use crate::name::QueueName;
 use crate::options::MAX_PAUSE;
-use crate::settings::{Configure, Pause, Paused, Setting, Settings, Stored};
+use crate::pause::{Begun, Pause, Paused};
+use crate::settings::{Configure, Setting, Settings, Stored};
+use crate::unix_time::to_ms;
 
 const READ: &str =
     "SELECT max_attempts, retain, max_dead, max_retained, max_dead_age, max_retained_age,
     key_limit, events, rate, rate_period, rate_burst, key_rate, key_rate_period, key_rate_burst,
-    revision, paused, swept FROM queue WHERE queue = ?1";
+    revision, paused, swept, pause_note FROM queue WHERE queue = ?1";
 
 /// The settings of a queue. What is out of range counts as not set.
 pub(super) fn of(db: &Database, queue: i64) -> Result<Stored> {
@@ -31,15 +33,15 @@ fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
 }
 
 fn read(db: &Database, queue: i64) -> Result<(Stored, Settings)> {
-    let (stored, revision, paused) = db.run(READ, |s| {
+    let (stored, revision, paused, note) = db.run(READ, |s| {
         s.query_row([queue], |row| {
             let stored = stored(row)?;
             let revision = u64::try_from(row.get::<_, i64>(14)?).unwrap_or(0);
-            Ok((stored, revision, Paused::at(row.get(15)?, db.now)))
+            Ok((stored, revision, Paused::at(row.get(15)?, db.now), row.get::<_, String>(17)?))
         })
     })?;
     let opens = rate::meter(db, queue, stored.rate())?.and_then(|meter| meter.opens());
-    Ok((stored, Settings::new(stored, revision, paused, opens)))
+    Ok((stored, Settings::new(stored, revision, paused, &note, opens)))
 }
 
 /// For how long an item is retained that ends now, in ms. `own`: what its completion says, or else the item.
@@ -119,20 +121,21 @@ fn write(db: &mut Database, queue: i64, stored: Stored, revision: i64) -> Result
     db.forget_queues()
 }
 
-pub(super) fn set_paused(db: &mut Database, name: &QueueName, pause: Pause) -> Result<()> {
-    let until = match pause {
-        Pause::End => 0,
-        Pause::Begin => 1,
-        Pause::For(ms) => db.now + ms,
+pub(super) fn set_paused(db: &mut Database, name: &QueueName, pause: &Pause) -> Result<()> {
+    let (until, note) = match pause {
+        Pause::End => (0, String::new()),
+        Pause::Begin { duration_ms, note } => {
+            (duration_ms.map_or(1, |ms| db.now + ms), note.at(db.now))
+        }
     };
     // A queue that does not exist is not paused.
     let queue = match db.queue(name)? {
         Some(queue) => queue,
-        None if pause == Pause::End => return Ok(()),
+        None if *pause == Pause::End => return Ok(()),
         None => db.queue_or_new(name)?,
     };
-    const PAUSE: &str = "UPDATE queue SET paused = ?2 WHERE queue = ?1";
-    db.run(PAUSE, |s| s.execute([queue, until as i64]))?;
+    const PAUSE: &str = "UPDATE queue SET paused = ?2, pause_note = ?3 WHERE queue = ?1";
+    db.run(PAUSE, |s| s.execute(params![queue, until as i64, note]))?;
     Ok(())
 }
 
@@ -144,13 +147,13 @@ pub(super) fn check(
     report: &mut DeepReport,
 ) -> Result<()> {
     let Some(queue) = db.queue(name)? else { return Ok(()) };
-    let found: [i64; 17] = db.run(READ, |s| {
+    let (found, note): ([i64; 17], String) = db.run(READ, |s| {
         s.query_row([queue], |row| {
             let mut found = [0; 17];
             for (column, value) in found.iter_mut().enumerate() {
                 *value = row.get(column)?;
             }
-            Ok(found)
+            Ok((found, row.get(17)?))
         })
     })?;
     let readable = of(db, queue)?;
@@ -179,6 +182,14 @@ pub(super) fn check(
             let set = format!("UPDATE queue SET {column} = ?2 WHERE queue = ?1");
             db.run(&set, |s| s.execute([queue, right]))?;
         }
+    }
+    // The clock may have been set back.
+    let begun = Begun::read(&note).at.map(to_ms);
+    let wrong = !note.is_empty() && begun.is_none_or(|at| at > db.now + 60_000);
+    let what = format_args!("pause_note is {note:?}");
+    report.note(Damage::BadSettings, u64::from(wrong), mend, what);
+    if wrong && mend {
+        db.run("UPDATE queue SET pause_note = '' WHERE queue = ?1", |s| s.execute([queue]))?;
     }
     if mend && found[..14] != Setting::ALL.map(|setting| readable.get(setting) as i64) {
         write(db, queue, readable, next_revision)?;

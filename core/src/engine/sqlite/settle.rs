@@ -10,8 +10,8 @@ use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
 use super::{
-    cancel, change, distribute, events, expired, expiry, extra, follow_ups, keys, outcomes,
-    settings, unique,
+    cancel, change, distribute, endings, events, expired, expiry, extra, follow_ups, keys,
+    settings, succeed, unique,
 };
 use crate::Result;
 use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
@@ -71,7 +71,7 @@ pub(super) fn complete(
             Ok(())
         })?;
         for lease in leases[first..answers.len()].iter().filter(|_| db.is_awaited()) {
-            outcomes::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
+            endings::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
         }
         for lease in leases[first..answers.len()].iter().filter(|_| kept) {
             let number = lease.token.generation.count as i64;
@@ -111,7 +111,7 @@ fn complete_keyed(
     delta.leased -= 1;
     delta.completed += 1;
     keys::open(db, queue, key)?;
-    outcomes::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
+    endings::report(db, queue, &lease.id, Ended::Completed { retained: false })?;
     Ok(true)
 }
 
@@ -183,7 +183,10 @@ fn complete_any(
     }
     delta.completed += 1;
     events::note(db, queue, EventKind::Completed, number, attempt, Some(&lease.id))?;
-    outcomes::report(db, queue, &lease.id, Ended::Completed { retained: retain > 0 })?;
+    endings::report(db, queue, &lease.id, Ended::Completed { retained: retain > 0 })?;
+    if more && state == Some(State::Leased) {
+        succeed::follow(db, queue, &[number])?;
+    }
     Ok(true)
 }
 
@@ -222,6 +225,7 @@ pub(super) fn release(
             released.push((i, found));
         }
     }
+    let mut ended = Vec::new();
     for (i, mut found) in released.into_iter().rev() {
         let lease = &leases[i];
         let (number, delivery) = numbers(lease.token);
@@ -265,8 +269,13 @@ pub(super) fn release(
         if let Some(key) = &found.key {
             keys::open(db, queue, key)?;
         }
+        if found.more {
+            ended.push(number);
+        }
         answers[i] = true;
     }
+    ended.reverse();
+    succeed::follow(db, queue, &ended)?;
     distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }
@@ -281,6 +290,7 @@ pub(super) fn fail(
     let now = db.now as i64;
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(leases.len());
+    let mut ended = Vec::new();
     for lease in leases {
         let Some(mut found) = held(db, queue, lease.token, &mut delta)? else {
             answers.push(None);
@@ -336,13 +346,17 @@ pub(super) fn fail(
             follow_ups::added(db, queue, &found.id, &lease.add)?;
         }
         if state == State::Dead {
-            outcomes::report_number(db, queue, number, Ended::Dead)?;
+            endings::report_number(db, queue, number, Ended::Dead)?;
         }
         if let Some(key) = &found.key {
             keys::open(db, queue, key)?;
         }
+        if found.more {
+            ended.push(number);
+        }
         answers.push(Some(state));
     }
+    succeed::follow(db, queue, &ended)?;
     distribute::finish(db, queue, &delta)?;
     Ok(answers)
 }

@@ -1,16 +1,14 @@
-//! What the engine answers when it is asked about items.
+//! What the engine answers when it is asked about items and groups.
 
 use std::time::{Duration, Instant};
-
-use bytes::Bytes;
 
 use super::State;
 use super::entry::Waiter;
 use crate::Error;
-use crate::engine::{Awaited, EndingPlace, Found, Outcomes};
+use crate::engine::{Awaited, EndingPlace, Found, Outcomes, Subject};
 use crate::item::Outcome;
 
-/// When to ask once more about an item that is gone, if there are earlier reports to read.
+/// When to ask once more about what is gone, if there are earlier reports to read.
 const SECOND_LOOK: Duration = Duration::from_millis(20);
 
 impl State {
@@ -36,23 +34,23 @@ impl State {
         }
         let (now, answered) = (Instant::now(), found.len());
         for (item, found) in items.iter().zip(found) {
-            self.answered_about(&item.id, last, place, found, now);
+            self.answered_about(&item.subject, last, place, found, now);
         }
         for item in items.iter().skip(answered) {
-            self.schedule(&item.id, self.is_registered(&item.id), now);
+            self.schedule(&item.subject, self.is_registered(&item.subject), now);
         }
         rewound
     }
 
     fn answered_about(
         &mut self,
-        id: &Bytes,
+        subject: &Subject,
         last: u64,
         place: EndingPlace,
         found: Found,
         now: Instant,
     ) {
-        let Some(entry) = self.entries.get_mut(id) else { return };
+        let Some(entry) = self.entries.get_mut(subject) else { return };
         let (report, read_to) = (entry.report, self.read_to);
         let (mut second_look, mut asked) = (false, Vec::new());
         for mut waiter in std::mem::take(&mut entry.waiters) {
@@ -91,14 +89,14 @@ impl State {
             entry.waiters.push(waiter);
         }
         if entry.waiters.iter().any(|waiter| waiter.place.is_none()) {
-            self.schedule(id, false, now);
+            self.schedule(subject, false, now);
         } else if second_look {
-            self.schedule(id, true, now + SECOND_LOOK);
+            self.schedule(subject, true, now + SECOND_LOOK);
         } else {
-            self.schedule_check(id, now);
+            self.schedule_check(subject, now);
         }
-        self.apply_report(id);
-        self.drop_unused(id);
+        self.apply_report(subject);
+        self.drop_unused(subject);
         // Now whoever has no outcome does not get one from this answer, and may give up.
         for asked in asked {
             let _ = asked.send(());
@@ -116,7 +114,7 @@ impl State {
     ) {
         let (now, may_answer) = (Instant::now(), error.kind().is_retryable());
         for item in items {
-            let Some(entry) = self.entries.get_mut(&item.id) else { continue };
+            let Some(entry) = self.entries.get_mut(&item.subject) else { continue };
             let ends = |waiter: &mut Waiter| {
                 waiter.serial <= last && !(may_answer && waiter.place.is_some())
             };
@@ -124,8 +122,8 @@ impl State {
                 let _ = waiter.outcome.send(Err(error.clone()));
             }
             let is_new = entry.waiters.iter().any(|waiter| waiter.serial > last);
-            self.schedule(&item.id, !is_new, if is_new { now } else { now + pause });
-            self.drop_unused(&item.id);
+            self.schedule(&item.subject, !is_new, if is_new { now } else { now + pause });
+            self.drop_unused(&item.subject);
         }
     }
 }
@@ -138,6 +136,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::{Context, Wake, Waker};
 
+    use bytes::Bytes;
     use tokio::sync::oneshot;
 
     use super::super::Next;
@@ -160,9 +159,9 @@ mod tests {
 
     #[test]
     fn a_call_whose_time_is_over_has_the_outcome_before_it_learns_that_the_engine_was_asked() {
-        let id = Bytes::from_static(b"a");
+        let id = Subject::Item(Bytes::from_static(b"a"));
         let how = Ended::Completed { retained: false };
-        let reports = vec![EndingReport { place: EndingPlace(7, 0), id: id.clone(), how }];
+        let reports = vec![EndingReport { place: EndingPlace(7, 0), subject: id.clone(), how }];
         let reports = Endings { reports, last: Some(EndingPlace(7, 0)), lost: false };
         for (found, endings) in [
             (Found::Ended(Outcome::Cancelled), Endings::default()),

@@ -1,4 +1,4 @@
-//! An id that calls wait for, and those calls.
+//! What calls wait for, and those calls.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ pub(in crate::outcomes) struct Receivers {
     pub(in crate::outcomes) outcome: oneshot::Receiver<Result<Outcome>>,
 }
 
-/// When an id is asked about next. Ids with calls that are not registered yet come first, however late the others are.
+/// When something is asked about next. What has calls that are not registered yet comes first, however late the others are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Timer {
     pub(super) is_registered: bool,
@@ -24,7 +24,7 @@ pub(super) struct Timer {
     pub(super) number: u64,
 }
 
-/// An id that calls wait for.
+/// An item or a group that calls wait for.
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) waiters: Vec<Waiter>,

@@ -1,4 +1,4 @@
-//! What is known about the items of one queue that calls wait for. Nothing here waits or asks.
+//! What is known about the items and groups of one queue that calls wait for. Nothing here waits or asks.
 
 mod answers;
 mod entry;
@@ -14,7 +14,7 @@ pub(super) use self::entry::Receivers;
 use self::entry::{Entry, Timer, Waiter};
 use super::load::{CHECK_EVERY, Share};
 use crate::Error;
-use crate::engine::{Awaited, EndingPlace};
+use crate::engine::{Awaited, EndingPlace, Subject};
 use crate::options::MAX_BATCH;
 
 /// How much longer a registration lasts than until the second next check.
@@ -22,16 +22,16 @@ const MARGIN: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
 pub(super) struct State {
-    entries: HashMap<Bytes, Entry>,
-    /// When each id is asked about next, unless it is in a request.
-    timers: BTreeMap<Timer, Bytes>,
-    /// Ids whose reported ends leave a result or an error to fetch.
+    entries: HashMap<Subject, Entry>,
+    /// When each is asked about next, unless it is in a request.
+    timers: BTreeMap<Timer, Subject>,
+    /// Ids of items whose reported ends leave a result or an error to fetch.
     to_fetch: VecDeque<Bytes>,
     /// Up to which place reports were read; `None`: the engine was not asked yet.
     read_to: Option<EndingPlace>,
     last_serial: u64,
     share: Share,
-    /// How often each id is asked about, when the last request was made.
+    /// How often each is asked about, when the last request was made.
     period: Duration,
     /// No timer has been set for longer, except for shorter pauses.
     longest: Duration,
@@ -39,7 +39,7 @@ pub(super) struct State {
 
 /// What to ask next.
 pub(super) enum Next {
-    /// About these items. The second is the last call that the answer concerns.
+    /// About these. The second is the last call that the answer concerns.
     Ask(Vec<Awaited>, u64),
     Wait(Instant),
     /// No call waits.
@@ -51,8 +51,8 @@ impl State {
         State { share, ..State::default() }
     }
 
-    /// A call waits for an item.
-    pub(super) fn add(&mut self, id: &Bytes, expect: bool) -> Receivers {
+    /// A call waits for an item or a group.
+    pub(super) fn add(&mut self, subject: &Subject, expect: bool) -> Receivers {
         let (asked, was_asked) = oneshot::channel();
         let (outcome, outcomes) = oneshot::channel();
         let serial = self.next_serial();
@@ -65,18 +65,18 @@ impl State {
             asked: Some(asked),
             outcome,
         };
-        self.entries.entry(id.clone()).or_default().waiters.push(waiter);
+        self.entries.entry(subject.clone()).or_default().waiters.push(waiter);
         self.share.set(self.entries.len());
-        // Also if the id is in a request: nobody knows when that is executed.
-        self.schedule(id, false, Instant::now());
+        // Also if it is in a request: nobody knows when that is executed.
+        self.schedule(subject, false, Instant::now());
         Receivers { serial, asked: Some(was_asked), outcome: outcomes }
     }
 
     /// The call has ended.
-    pub(super) fn remove(&mut self, id: &Bytes, serial: u64) {
-        let Some(entry) = self.entries.get_mut(id) else { return };
+    pub(super) fn remove(&mut self, subject: &Subject, serial: u64) {
+        let Some(entry) = self.entries.get_mut(subject) else { return };
         entry.waiters.retain(|waiter| waiter.serial != serial);
-        self.drop_unused(id);
+        self.drop_unused(subject);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -88,26 +88,26 @@ impl State {
         self.last_serial
     }
 
-    fn schedule(&mut self, id: &Bytes, is_registered: bool, at: Instant) {
+    fn schedule(&mut self, subject: &Subject, is_registered: bool, at: Instant) {
         let timer = Timer { is_registered, at, number: self.next_serial() };
-        let Some(entry) = self.entries.get_mut(id) else { return };
+        let Some(entry) = self.entries.get_mut(subject) else { return };
         entry.checked = None;
         if let Some(old) = entry.timer.replace(timer) {
             self.timers.remove(&old);
         }
-        self.timers.insert(timer, id.clone());
+        self.timers.insert(timer, subject.clone());
     }
 
     /// No call for it still waits for its registration.
-    fn is_registered(&self, id: &Bytes) -> bool {
-        let entry = self.entries.get(id);
+    fn is_registered(&self, subject: &Subject) -> bool {
+        let entry = self.entries.get(subject);
         entry.is_none_or(|entry| entry.waiters.iter().all(|waiter| waiter.place.is_some()))
     }
 
-    /// A registered id was asked about, and is again after a period.
-    fn schedule_check(&mut self, id: &Bytes, now: Instant) {
-        self.schedule(id, true, now + self.period);
-        if let Some(entry) = self.entries.get_mut(id) {
+    /// What is registered was asked about, and is again after a period.
+    fn schedule_check(&mut self, subject: &Subject, now: Instant) {
+        self.schedule(subject, true, now + self.period);
+        if let Some(entry) = self.entries.get_mut(subject) {
             entry.checked = Some(now);
         }
     }
@@ -120,24 +120,24 @@ impl State {
             return;
         }
         self.longest = period;
-        let shorter = |(timer, id): (&Timer, &Bytes)| {
-            let at = self.entries.get(id)?.checked? + period;
+        let shorter = |(timer, subject): (&Timer, &Subject)| {
+            let at = self.entries.get(subject)?.checked? + period;
             (at < timer.at).then_some((*timer, at))
         };
         let late: Vec<(Timer, Instant)> = self.timers.iter().filter_map(shorter).collect();
         for (timer, at) in late {
-            let Some(id) = self.timers.remove(&timer) else { continue };
+            let Some(subject) = self.timers.remove(&timer) else { continue };
             let timer = Timer { at, ..timer };
-            if let Some(entry) = self.entries.get_mut(&id) {
+            if let Some(entry) = self.entries.get_mut(&subject) {
                 entry.timer = Some(timer);
-                self.timers.insert(timer, id);
+                self.timers.insert(timer, subject);
             }
         }
     }
 
-    fn drop_unused(&mut self, id: &Bytes) {
-        if self.entries.get(id).is_some_and(|entry| entry.waiters.is_empty())
-            && let Some(entry) = self.entries.remove(id)
+    fn drop_unused(&mut self, subject: &Subject) {
+        if self.entries.get(subject).is_some_and(|entry| entry.waiters.is_empty())
+            && let Some(entry) = self.entries.remove(subject)
         {
             if let Some(timer) = entry.timer {
                 self.timers.remove(&timer);
@@ -162,11 +162,11 @@ impl State {
             && (!timer.is_registered
                 || timer.at <= if items.is_empty() { now } else { now + self.period / 2 })
         {
-            let id = first.remove();
-            let Some(entry) = self.entries.get_mut(&id) else { continue };
+            let subject = first.remove();
+            let Some(entry) = self.entries.get_mut(&subject) else { continue };
             entry.timer = None;
             let expect = entry.waiters.iter().any(|waiter| waiter.expect);
-            items.push(Awaited { id, expect });
+            items.push(Awaited { subject, expect });
         }
         if !items.is_empty() {
             return Next::Ask(items, self.last_serial);
@@ -204,7 +204,7 @@ mod tests {
         const WAITS: usize = 500;
         let mut state = State::default();
         let mut now = Instant::now();
-        let ids = (0..WAITS).map(|n| Bytes::from(n.to_string()));
+        let ids = (0..WAITS).map(|n| Subject::Item(Bytes::from(n.to_string())));
         let calls: Vec<Receivers> = ids.clone().map(|id| state.add(&id, false)).collect();
         for (n, id) in ids.enumerate() {
             state.schedule(&id, true, now + Duration::from_millis(2 * n as u64));
@@ -215,7 +215,7 @@ mod tests {
                 Next::Ask(items, _) => {
                     requests += 1;
                     for item in items {
-                        state.schedule_check(&item.id, now);
+                        state.schedule_check(&item.subject, now);
                     }
                 }
                 Next::Wait(at) => now = at,
@@ -236,17 +236,17 @@ mod tests {
     #[test]
     fn new_waits_come_first_however_many_are_late() {
         let (mut state, begun) = (State::default(), Instant::now());
-        let ids = (0..2 * MAX_BATCH).map(|n| Bytes::from(n.to_string()));
+        let ids = (0..2 * MAX_BATCH).map(|n| Subject::Item(Bytes::from(n.to_string())));
         let calls: Vec<Receivers> = ids.clone().map(|id| state.add(&id, false)).collect();
         for _ in 0..2 {
             let Next::Ask(items, last) = state.next(Instant::now()) else { panic!("all are new") };
             answer(&mut state, &items, last);
         }
         ids.for_each(|id| state.schedule(&id, true, begun));
-        let new = Bytes::from_static(b"new");
+        let new = Subject::Item(Bytes::from_static(b"new"));
         let call = state.add(&new, false);
         let Next::Ask(items, _) = state.next(Instant::now()) else { panic!("all are due") };
-        assert!(items.len() == MAX_BATCH && items[0].id == new);
+        assert!(items.len() == MAX_BATCH && items[0].subject == new);
         drop((calls, call));
     }
 
@@ -255,7 +255,7 @@ mod tests {
         let load = Arc::default();
         let (mut other, mut state) = (Share::of(&load), State::new(Share::of(&load)));
         other.set(1_000_000);
-        let call = state.add(&Bytes::from_static(b"a"), false);
+        let call = state.add(&Subject::Item(Bytes::from_static(b"a")), false);
         let Next::Ask(items, last) = state.next(Instant::now()) else { panic!("it is new") };
         answer(&mut state, &items, last);
         let (second, now) = (Duration::from_secs(1), Instant::now());

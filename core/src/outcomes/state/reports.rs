@@ -6,17 +6,17 @@ use bytes::Bytes;
 
 use super::State;
 use super::entry::Waiter;
-use crate::engine::{EndingPlace, Endings, Found};
+use crate::engine::{EndingPlace, Endings, Found, Subject};
 use crate::options::MAX_BATCH;
 
 impl State {
     /// Reports behind this place have come. Returns whether there is a result or an error to fetch of any item. If some
-    /// reports were lost, all items are to be asked about at once.
+    /// reports were lost, all are to be asked about at once.
     pub(in crate::outcomes) fn reported(&mut self, endings: Endings, after: EndingPlace) -> bool {
         if endings.lost {
             let now = Instant::now();
-            for (timer, id) in std::mem::take(&mut self.timers) {
-                self.schedule(&id, timer.is_registered, now);
+            for (timer, subject) in std::mem::take(&mut self.timers) {
+                self.schedule(&subject, timer.is_registered, now);
             }
         }
         // Meanwhile it may have become necessary to read from an earlier place.
@@ -25,24 +25,24 @@ impl State {
         }
         for report in endings.reports {
             // The same one may come again.
-            if let Some(entry) = self.entries.get_mut(&report.id)
+            if let Some(entry) = self.entries.get_mut(&report.subject)
                 && entry.report.is_none_or(|(at, _)| at < report.place)
             {
                 entry.report = Some((report.place, report.how));
-                self.apply_report(&report.id);
-                self.drop_unused(&report.id);
+                self.apply_report(&report.subject);
+                self.drop_unused(&report.subject);
             }
         }
         !self.to_fetch.is_empty()
     }
 
     /// Ends the calls that a report is about, unless there is a result or an error to fetch first.
-    pub(super) fn apply_report(&mut self, id: &Bytes) {
-        let Some(entry) = self.entries.get_mut(id) else { return };
+    pub(super) fn apply_report(&mut self, subject: &Subject) {
+        let Some(entry) = self.entries.get_mut(subject) else { return };
         let Some((place, how)) = entry.report else { return };
         let is_meant = |waiter: &Waiter| waiter.place.is_some_and(|at| at < place);
         if entry.waiters.iter().any(is_meant) {
-            if how.leaves_more() {
+            if let (true, Subject::Item(id)) = (how.leaves_more(), subject) {
                 if !std::mem::replace(&mut entry.is_fetching, true) {
                     self.to_fetch.push_back(id.clone());
                 }
@@ -67,7 +67,8 @@ impl State {
             self.to_fetch.push_front(id.clone());
         }
         for (id, found) in ids.iter().zip(found) {
-            let Some(entry) = self.entries.get_mut(id) else { continue };
+            let subject = Subject::Item(id.clone());
+            let Some(entry) = self.entries.get_mut(&subject) else { continue };
             entry.is_fetching = false;
             let Some((place, how)) = entry.report else { continue };
             let outcome = match found {
@@ -80,7 +81,7 @@ impl State {
                 let _ = waiter.outcome.send(Ok(outcome.clone()));
             }
             entry.drop_report();
-            self.drop_unused(id);
+            self.drop_unused(&subject);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! What the first pending calls want together.
 
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::args::{Completing, LeaseArgs, LeaseCall, PendingLeases, waits_on};
@@ -11,9 +10,6 @@ use crate::engine::{Complete, LeaseRequest, Leased};
 use crate::options::{MAX_BATCH, MAX_SHARED_BYTES};
 use crate::wanted::Wanted;
 
-/// How long the waiting calls of a queue rest without polling the engine, times the number of queues with
-/// waiting calls. It limits the wait if news gets lost, and keeps an idle process quiet.
-const POLL_INTERVAL: Duration = Duration::from_secs(2);
 /// How long the client tries to pass news on that came for calls that are gone.
 const PASS_ON: Duration = Duration::from_secs(1);
 
@@ -46,10 +42,12 @@ pub(super) fn next_batch(
     let wants = |call: &LeaseCall| call.args.wanted.as_ref().map(Wanted::get);
     pending.resize(|call| wants(call).unwrap_or(call.size));
     let context = &queue.context;
-    let waiting_queues = context.waiting_queues.load(Ordering::Relaxed).max(1) as u32;
-    let waits = pending.iter().any(waits_on);
-    let poll_interval = if waits { POLL_INTERVAL * waiting_queues } else { Duration::ZERO };
-    let mut request = LeasePayload::new(poll_interval);
+    let mut request = LeasePayload::new();
+    if pending.iter().any(waits_on) {
+        request.poll_interval = pending.poll_turn.next(&context.poll_turns, request.begun);
+    } else {
+        pending.poll_turn.leave();
+    }
     pending.counted_on = false;
     let count = request.complete_for(pending, limit);
     let mut calls = pending.take_first(count);
@@ -65,14 +63,14 @@ pub(super) fn next_batch(
 }
 
 impl LeasePayload {
-    fn new(poll_interval: Duration) -> Self {
+    fn new() -> Self {
         LeasePayload {
             completes: Vec::new(),
             completing: Vec::new(),
             has_completes: false,
             wanted: Vec::new(),
             items: 0,
-            poll_interval,
+            poll_interval: Duration::ZERO,
             begun: Instant::now(),
         }
     }
@@ -187,7 +185,7 @@ mod tests {
     /// How many are completed, and leased for how many calls, of how many that may be answered. All of them
     /// are put back.
     fn next(pending: &mut PendingLeases) -> (usize, usize, usize, usize) {
-        let mut request = LeasePayload::new(Duration::ZERO);
+        let mut request = LeasePayload::new();
         let count = request.complete_for(pending, u64::MAX);
         let mut calls = pending.take_first(count);
         let last = request.lease_for(&mut calls);

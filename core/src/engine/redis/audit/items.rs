@@ -122,7 +122,18 @@ impl Audit<'_> {
             let [next, skip, dangling, all, largest] = reply::array(reply.await?)?;
             large.all = large.all.saturating_add(reply::number(all)?);
             large.largest = large.largest.max(reply::number(largest)?);
-            for entry in reply::list(dangling)? {
+            let dangling = reply::list(dangling)?;
+            if name == "successors" && self.mend && !dangling.is_empty() {
+                let entries = dangling.iter().cloned().map(reply::bytes);
+                let entries = entries.collect::<Result<Vec<_>>>()?;
+                let mended = self.step(Script::MendSuccessors, |command| {
+                    entries.iter().for_each(|entry| {
+                        command.arg(&entry[..]);
+                    });
+                });
+                mended.await?;
+            }
+            for entry in dangling {
                 match damage {
                     Some(damage) => {
                         let what = format!("{name}: {}", shown(entry)?);

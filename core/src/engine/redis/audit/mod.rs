@@ -47,6 +47,8 @@ pub(super) async fn audit(
         // What a step that has stopped half-way has added gets into no list before its notes are gone.
         follow_ups::distribute_all(engine, queue).await?;
     }
+    let mut none = Large::default();
+    audit.check_index("successors", Some(Damage::DanglingDetails), &mut none).await?;
     let large = audit.check_details().await?;
     audit.check_items(&large).await?;
     audit.candidates.sort();

@@ -82,7 +82,7 @@ local function attach(item, value)
   if count >= MOST or #both > MOST_BYTES then return false end
   -- Another name, as a note about an earlier run may be waiting that has the old one.
   local old, wants_result = string.byte(item.new or item.name), string.byte(name) % 2
-  item.new = string.char(old + wants_result * (1 - old % 2)) .. struct.pack('>I4', #both) .. string.sub(name, 6)
+  item.new = string.char(old % 4 + wants_result * (1 - old % 2)) .. struct.pack('>I4', #both) .. string.sub(name, 6)
   item.packed = both
   return true
 end

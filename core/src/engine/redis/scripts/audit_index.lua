@@ -7,7 +7,7 @@
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
   held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX, meters = METERS }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS,
-  follow_ups = FOLLOW_UPS, outgoing = OUTGOING, groups = GROUPS }
+  follow_ups = FOLLOW_UPS, outgoing = OUTGOING, groups = GROUPS, successors = SUCCESSORS }
 local name, mend = ARGV[1], ARGV[5] == '1'
 local hash, key = hashes[name] ~= nil, hashes[name] or sets[name]
 local refused = mend and refusal(redis.call('HGET', META, 'format'))
@@ -40,6 +40,11 @@ if name == 'follow_ups' and from <= to and redis.call('EXISTS', DEFERRED) == 0 t
     if group then followed[group.name] = true end
   end
   for i, number in ipairs(redis.call('HMGET', IDS, unpack(ids))) do numbers[i] = number or '' end
+  -- They may also be those of a successor.
+  local fields, leased = {}, { unpack(numbers) }
+  for i, id in ipairs(ids) do fields[i] = '@' .. id end
+  for _, number in ipairs(redis.call('HMGET', SUCCESSORS, unpack(fields))) do leased[#leased + 1] = number or nil end
+  for _, one in ipairs(find_successors(leased) or {}) do numbers[#numbers + 1] = one.number end
   for _, found in pairs(find_names(numbers) or {}) do followed[found] = true end
 elseif name == 'follow_ups' then
   for i = from, to, 2 do followed[page[2][i]] = true end
@@ -78,6 +83,8 @@ for i = from, to, 2 do
     local has_ended = redis.call('ZSCORE', DEAD, entry) or redis.call('ZSCORE', COMPLETED, entry)
       or redis.call('ZSCORE', CANCELLED, entry)
     fine = not has_ended and redis.call('HEXISTS', ITEMS, entry) == 1
+  elseif name == 'successors' then
+    fine = is_successor_entry(entry, value)
   elseif name == 'timers' then
     fine = tonumber(value) <= now + LONGEST_RESERVATION + 60000
   elseif name == 'awaited' then
@@ -101,7 +108,8 @@ if #lapsed > 0 then
   skip = math.max(0, skip - #lapsed)
 end
 for _, group in ipairs(expired) do delete_group(group) end
-if mend and #dangling > 0 and name ~= 'lanes' then
+-- mend_successors.lua mends these.
+if mend and #dangling > 0 and name ~= 'lanes' and name ~= 'successors' then
   -- Each item with a result has an end. Results may be too large to be scanned.
   if name == 'ended' then redis.call('HDEL', RESULTS, unpack(dangling)) end
   redis.call(hash and 'HDEL' or 'ZREM', key, unpack(dangling))

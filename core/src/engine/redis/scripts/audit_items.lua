@@ -45,13 +45,22 @@ for i, record in ipairs(records) do
   own_ids[i], unique_keys[i], limit_keys[i] = id, key, limit_key
   if key then named[#named + 1] = key end
 end
-for i, owner in ipairs(#named > 0 and find_owners(named) or {}) do owner_of[named[i]] = owner end
+local id_of = {}
+for i, number in ipairs(numbers) do id_of[number] = own_ids[i] end
+for i, owner in ipairs(#named > 0 and find_owners(named, id_of) or {}) do owner_of[named[i]] = owner end
 
 -- Whether an item with another id has the unique key of this one.
 local function has_lost_key(i, id)
   local owner = unique_keys[i] and owner_of[unique_keys[i]]
   return owner and owner.id ~= id and is_taken(owner, numbers[i])
 end
+
+-- Successors are in no state, and no id leads to them.
+local fields, waits = {}, {}
+for i, number in ipairs(numbers) do fields[i] = '<' .. number end
+local waited_for = redis.call('HMGET', SUCCESSORS, unpack(fields))
+for i, leased in ipairs(waited_for) do waited_for[i] = leased or '' end
+for _, one in ipairs(find_successors(waited_for) or {}) do waits[one.number] = true end
 
 local ids, id_places, leads = {}, {}, {} -- leads: the id of this item leads to it
 for i = 1, #records do
@@ -69,7 +78,10 @@ for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {})
   for set = 1, #SETS do placed = placed or states[set][i] end
   -- The add of an item with a unique key that is in no state was perhaps not acknowledged, and its key is another
   -- one's. That shows when all others have got their keys: mend_stray.lua decides.
-  if owner ~= number and not placed and unique_keys[i] then
+  waits[number] = waits[number] and not leads[i] and not placed
+  if waits[number] then
+    leads[i] = false
+  elseif owner ~= number and not placed and unique_keys[i] then
     found('lost_id', number, false)
   elseif owner ~= number then
     -- If it is too much to read now, the damage is reported, and the next deep clean mends it.
@@ -142,10 +154,11 @@ for i, number in ipairs(numbers) do
 
   local packed = details[i]
   local x = unpack_details(packed)
-  local section = size > 0 and limit_keys[i] or nil
-  if x.unreadable or x.size ~= size or x.sections.K ~= section and size > 0 then
+  local key_of, id_of_key = size > 0 and limit_keys[i] or nil, size > 0 and unique_keys[i] and own_ids[i] or nil
+  local lacks = size > 0 and (x.sections.K ~= key_of or id_of_key and x.sections.I ~= id_of_key)
+  if x.unreadable or x.size ~= size or lacks then
     -- Unreadable details get a delivery that no lease has had, so that no lease is current.
-    x.size, x.sections.K = size, section or x.sections.K
+    x.size, x.sections.K, x.sections.I = size, key_of or x.sections.K, id_of_key or x.sections.I
     if mend then packed = pack_details(x) end
     write('HSET', DETAILS, number, packed)
     found('bad_details', number, mend)
@@ -187,11 +200,11 @@ for i, number in ipairs(numbers) do
       found('bad_unique', number, mend)
     elseif not (owner and owner.number == number) then
       given[key] = true
-      write('HSET', UNIQUES, key, number .. ':' .. id)
+      write('HSET', UNIQUES, key, number)
       found('bad_unique', number, mend)
     end
   end
-  if not state then
+  if not state and not waits[number] then
     candidates[#candidates + 1] = number
     candidates[#candidates + 1] = delivery_of(packed)
   end

@@ -1,10 +1,10 @@
--- Finds settings, a revision, a pause and the use of a rate that cannot be read, or are out of range, and mends them. It
--- ends no pause.
+-- Finds settings, a revision, a pause, its note and the use of a rate that cannot be read, or are out of range, and mends
+-- them. It ends no pause.
 -- KEYS  see parts/keys.lua
 -- ARGV  [1] 1 to mend, 0 to check
 -- Reply what was wrong, as text
 local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'swept', 'rate_used', 'rate_look',
-  'event')
+  'event', 'pause_note')
 local refused = ARGV[1] == '1' and refusal(meta[1])
 if refused then return refused end
 local wrong = {}
@@ -29,6 +29,8 @@ if paused and not string.match(paused, '^%d+$') then
 elseif paused and tonumber(paused) > latest + 60000 then
   mend('paused', paused, text(latest))
 end
+local begun = meta[9] and string.match(meta[9], '^(%d+)\n[^\n]*\n[^\n]*$')
+if meta[9] and not (begun and tonumber(begun) <= now + 60000) then mend('pause_note', 'unreadable or too late') end
 if readable ~= settings then
   mend('settings', settings, readable)
   if ARGV[1] == '1' then redis.call('HSET', META, 'revision', next_revision) end

@@ -1,9 +1,11 @@
--- Reads how items have ended, and registers those that have not: whoever ends one of them reports it in ENDINGS.
+-- Reads how items have ended, and whether groups have, and registers those that have not: whoever ends one of them reports it in
+-- ENDINGS.
 -- KEYS  see parts/keys.lua
 -- ARGV  [1] for how long (ms) a registration lasts, [2] a string with 1 for each id that is registered even if there is no
---       such item, else 0, [3] the place up to which the client has read ENDINGS, or '', from [4] the ids (at most 1,000)
--- Reply see parts/outcomes.lua, with what XREAD returns behind [3] if an item does not exist. Later endings of
---       the items that were registered have later places.
+--       such item, else 0, [3] the place up to which the client has read ENDINGS, or '', from [4] the ids (at most 1,000),
+--       those of groups as in AWAITED
+-- Reply see parts/outcomes.lua and parts/group_outcomes.lua, with what XREAD returns behind [3] if one does not exist. Later
+--       endings of what was registered have later places.
 local format = redis.call('HGET', META, 'format')
 local refused = refusal(format)
 if refused then return refused end
@@ -12,6 +14,7 @@ local MAX_ENTRIES = 10 -- of ENDINGS, each with up to 1,000 ids of 512 bytes
 local LONGEST_WAIT = 120000 -- longer than any registration lasts
 
 local letters, texts = read_outcomes(4)
+read_group_outcomes(4, letters)
 local wanted, vanished = {}, false
 for i, letter in ipairs(letters) do
   if letter == 'o' or letter == 'n' and string.byte(ARGV[2], i) == 49 then wanted[#wanted + 1] = ARGV[3 + i] end

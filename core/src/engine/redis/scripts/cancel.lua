@@ -43,6 +43,7 @@ for i, number in ipairs(numbers) do
   end
 end
 
+drop_successors(leased)
 local all_marked = true
 for _, head in ipairs(#leased > 0 and redis.call('HMGET', MARKS, unpack(leased)) or {}) do
   all_marked = all_marked and head

@@ -41,6 +41,7 @@ if not group or group.number ~= number then
 end
 if what == 'remove' then
   delete_group(group)
+  report_groups({ group })
   return number .. ' '
 end
 
@@ -62,4 +63,5 @@ end
 group.over = group.ended == places
 if group.over then note_groups({ group }) end
 redis.call('HSET', GROUPS, 'G' .. id, pack_group(group))
+if group.over then report_groups({ group }) end
 return number .. ' ' .. end_step.deferred

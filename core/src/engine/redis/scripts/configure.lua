@@ -21,7 +21,7 @@ end
 local done = load_reply()
 if done then return done end
 
-local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'rate_used', 'waiting')
+local meta = redis.call('HMGET', META, 'format', 'revision', 'paused', 'settings', 'rate_used', 'waiting', 'pause_note')
 local refused = refusal(meta[1])
 if refused then return refused end
 local revision = tonumber(meta[2]) or 0
@@ -64,7 +64,7 @@ if ARGV[4] == '' or tonumber(ARGV[4]) == revision then
     if (settings.key_limit or 1) > (old.key_limit or 1) or has_other_rate then redis.call('HSET', META, 'raised', '') end
     notify_workers(meta[6], now)
   end
-  answer = answer .. ' ' .. show_settings(revision, meta[3], rate_used, settings)
+  answer = answer .. ' ' .. show_settings(revision, meta[3], meta[7], rate_used, settings)
 end
 save_reply(answer)
 return answer

@@ -2,7 +2,4 @@
 -- KEYS  see parts/keys.lua
 -- ARGV  [1] salt
 -- Reply see parts/what_is_left.lua
-if note_count > 0 then drop_notes() end
-close_events()
-forget()
-return what_is_left()
+return finish()

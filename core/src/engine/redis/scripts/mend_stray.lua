@@ -53,7 +53,7 @@ for i, record in ipairs(records) do
       elseif key then
         given[key] = true
         uniques[#uniques + 1] = key
-        uniques[#uniques + 1] = number .. ':' .. id
+        uniques[#uniques + 1] = number
       end
       -- No earlier lease must be current again.
       x.deliveries, x.since = x.deliveries + 1, now

@@ -44,6 +44,7 @@ if #numbers > 0 then
   if set == HELD and #existing > 0 then drop_entries(existing, their_details) end
   if has_events() then note_events('r', existing, ids) end
   fire_removals(existing)
+  if set == LEASED then drop_successors(existing) end
   if #existing > 0 then removed = delete_all_of(existing, ids, known, their_details, keys) end
   -- `delete_items` has counted a tombstone for each ready item, but the numbers were popped.
   if list then

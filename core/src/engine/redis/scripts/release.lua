@@ -56,6 +56,7 @@ if #removed > 0 then
   if soonest then notify_workers(meta[1], now + soonest) end
   if first_due then notify_cleaner(meta[2], first_due) end
 end
+if ends then ends.follow(removed) end
 if notify_opened then notify_opened() end
 local answer = table.concat(answers) .. (ends and end_step.deferred or '')
 save_reply(answer)

@@ -37,6 +37,7 @@ if #numbers > 0 then
     note_events('r', gone, their_ids)
   end
   fire_removals(numbers)
+  drop_successors(leased)
   local free_places = begin_leaving(leased, keys_of_leases(leased, their_details))
   drop_entries(numbers, details)
   delete_all_of(numbers, ids, known, details, keys_of(numbers, details))

@@ -15,6 +15,10 @@ for _, item in pairs(found) do
   if item.key and (item.dead or has_passed(item.expires)) then keys[#keys + 1] = item.key end
 end
 for n, owner in ipairs(#keys > 0 and find_owners(keys) or {}) do owner_of[keys[n]] = owner end
+-- The keys of successors are taken.
+local fields, waits = {}, {}
+for n, key in ipairs(keys) do fields[n] = '!' .. key end
+for n, leased in ipairs(#keys > 0 and redis.call('HMGET', SUCCESSORS, unpack(fields)) or {}) do waits[keys[n]] = leased end
 
 local revived, changed, entries, taken, lost, dying, moves = {}, {}, {}, {}, {}, {}, new_moves()
 local named, followed = {}, {} -- of those with follow-ups, the names and numbers
@@ -25,13 +29,13 @@ for i, number in ipairs(numbers) do
   if item and item.left then
     answers[i] = '-'
   elseif item and not item.id and (item.dead or has_passed(item.expires))
-    and not (item.key and taken[item.key]) and not is_taken(owner, number) then
+    and not (item.key and taken[item.key]) and not waits[item.key or ''] and not is_taken(owner, number) then
     item.id, answers[i] = ARGV[3 + i], '1'
     if item.key then
       taken[item.key] = true
       if owner and owner.expired and owner.number ~= number then lost[#lost + 1] = owner.number end
       entries[#entries + 1] = item.key
-      entries[#entries + 1] = number .. ':' .. item.id
+      entries[#entries + 1] = number
     end
     local x = item.x
     x.failures, x.expiries, x.front, x.since = 0, 0, 0, now

@@ -5,6 +5,6 @@
 local done = load_reply()
 if done then return done end
 
-if redis.call('HDEL', META, 'paused') == 1 then notify_workers(redis.call('HGET', META, 'waiting'), 0) end
+if redis.call('HDEL', META, 'paused', 'pause_note') > 0 then notify_workers(redis.call('HGET', META, 'waiting'), 0) end
 save_reply('1')
 return '1'

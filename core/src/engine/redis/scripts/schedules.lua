@@ -1,9 +1,10 @@
 -- Reads schedules.
 -- KEYS  see parts/keys.lua
--- ARGV  [1] `named`, `due` or `after`, [2] a name
+-- ARGV  [1] `named`, `due` or `after`, [2] a name, [3] 1 to read whole bodies, 0 to read them up to their first line feed
 -- Reply server time, when the first schedule is due that is not due yet ('' if none will be), what is left of follow-ups (see
 --       parts/what_is_left.lua); then for each schedule: name, version ('' if its entry cannot be read), stored id of its
---       last item ('': none), when it is due ('': never), body. Those that fit into a reply, at least one, and at most 100
+--       last item ('': none), when it is due ('': never), body. As many as a reply with their bodies may have, at least one, and
+--       at most 100
 local MOST = 100
 local names
 if ARGV[1] == 'named' then
@@ -26,6 +27,7 @@ for i = 1, math.min(#names, MOST) do
   local entry, due = redis.call('HGET', SCHEDULES, name), redis.call('ZSCORE', TICKS, name)
   if entry or due then
     local version, last_id, body = read_schedule(entry)
+    if body and ARGV[3] == '0' then body = string.sub(body, 1, string.find(body, '\n', 1, true) or 0) end
     for _, value in ipairs({ name, version, last_id, due or '', body or '' }) do reply[#reply + 1] = value end
   end
 end

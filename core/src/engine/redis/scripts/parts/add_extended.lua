@@ -26,24 +26,40 @@ end
 
 -- Whether items may be in each other's way, or have others in their way: their ids or unique keys have an entry.
 for i = 1, count do conflict = conflict or known[i] end
-for _, owner in ipairs(#named > 0 and not conflict and redis.call('HMGET', UNIQUES, unpack(named)) or {}) do
-  conflict = conflict or owner
-end
-local old, expired -- those that make room for others, and those that have expired and lose their keys
-if conflict then
-  old, expired = find_conflicts(known, count, keys, function(i)
-    return extended and ARGV[(differing[i] or usual) + 1] == '1'
+local entries = #named > 0 and not conflict and redis.call('HMGET', UNIQUES, unpack(named)) or {}
+for n = 1, #entries do conflict = conflict or entries[n] end
+-- Those that make room for others, those that have expired and lose their keys, and those that wait as successors.
+local old, expired, waits_for
+if conflict or redis.call('EXISTS', SUCCESSORS) == 1 then
+  old, expired, waits_for = find_conflicts(known, count, keys, function(i)
+    return extended and ARGV[(differing[i] or usual) + 1] or '0'
   end)
+end
+if waits_for then
+  make_extended(meta[4])
+  if keyed then redis.call('HSET', META, 'keyed', 1) end
+  meta[1] = store_successors(waits_for, function(i) return options[i], differing[i] or usual end, keys, followed, meta[1],
+    count_before, forwarded)
+  local over = { numbers = {}, ids = {}, known = {}, replaced = 0 }
+  for i, waits in pairs(waits_for) do
+    if waits.over then
+      local n = #over.numbers + 1
+      over.numbers[n], over.ids[n], over.known[n] = waits.over, ARGV[4 + i], true
+    end
+  end
+  make_room(over.numbers[1] and over, expired, waits_for)
+  expired = {}
 end
 
 -- Writes the follow-ups of the new items. `number_of`: index of an item that is added to its number.
 local function write_follow_ups(number_of)
-  local names, has_members = {}, false
-  for i in pairs(next(followed) and number_of or {}) do
-    if followed[i] then
-      names[#names + 1] = ARGV[followed[i]]
-      names[#names + 1] = ARGV[followed[i] + 1]
-      has_members = has_members or math.floor(string.byte(ARGV[followed[i]]) / 2) % 2 == 1
+  local names, n, has_members, byte = {}, 0, false, string.byte
+  for i = 1, next(followed) and count or 0 do
+    local name_at = followed[i]
+    if name_at and number_of[i] then
+      local name = ARGV[name_at]
+      names[n + 1], names[n + 2], n = name, ARGV[name_at + 1], n + 2
+      has_members = has_members or byte(name) % 4 >= 2
     end
   end
   if has_members then redis.call('HSET', META, 'members', 1) end
@@ -52,22 +68,28 @@ local function write_follow_ups(number_of)
 end
 
 -- Writes what extended queues keep for the new items, and deletes those that make room for them. Then their ids
--- are written.
-local before_ids = (old or extended) and function(number_of)
+-- are written. `has_room`: what is called when all is gone that makes room.
+local before_ids = (old or extended) and function(number_of, has_room)
   make_extended(meta[4])
   if keyed then redis.call('HSET', META, 'keyed', 1) end
   write_follow_ups(number_of)
-  local owners, timers, expiries, owning = {}, {}, {}, 0
-  for i, number in pairs(number_of) do
-    local key, options_at = keys[i], differing[i] or usual
+  local key_of, owners, owning, timers, expiries = keys, {}, 0, {}, {}
+  for i = 1, #named > 0 and count or 0 do
+    local key, number = key_of[i], number_of[i]
+    if key and number then
+      owners[owning + 1], owners[owning + 2] = key, number
+      owning = owning + 2
+    end
+  end
+  local has_times = extended and (next(differing) or ARGV[usual] ~= '0' or ARGV[usual + 2] ~= '0')
+  for i, number in pairs((has_times or old) and number_of or {}) do
+    local key, options_at = key_of[i], differing[i] or usual
     local expires_in = extended and ARGV[options_at + 2] or '0'
     if expires_in ~= '0' then
       expiries[#expiries + 1] = text(now + expires_in)
       expiries[#expiries + 1] = number
     end
     if key then
-      owners[owning + 1], owners[owning + 2] = key, number .. ':' .. ARGV[4 + i]
-      owning = owning + 2
       local reserved_until = old and old.reserved_until[key] or 0
       local reserved = ARGV[options_at]
       if reserved ~= '0' then reserved_until = math.max(reserved_until, now + reserved) end
@@ -79,14 +101,19 @@ local before_ids = (old or extended) and function(number_of)
   end
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   if expired then make_room(old, expired, number_of) end
+  if has_room then has_room() end
   if owning > 0 then redis.call('HSET', UNIQUES, owners[1], LONG, unpack(owners)) end
   if #timers > 0 then redis.call('ZADD', TIMERS, unpack(timers)) end
 end
 
--- Notes what is added and replaced, before anything is written. `names`: ids and numbers.
-local note_added = has_events() and function(names)
-  local numbers, ids = {}, {}
-  for n = 1, #names / 2 do ids[n], numbers[n] = names[2 * n - 1], names[2 * n] end
+-- Notes what is added and replaced, before anything is written. `names`: ids and numbers; `numbers`: nil, or all numbers, if all
+-- items of the call are added.
+local note_added = has_events() and function(names, numbers)
+  local ids = numbers and { unpack(ARGV, 5, 4 + count) } or {}
+  if not numbers then
+    numbers = {}
+    for n = 1, #names / 2 do ids[n], numbers[n] = names[2 * n - 1], names[2 * n] end
+  end
   if old then note_events('p', old.there, old.their_ids) end
   note_events('a', numbers, ids)
 end

@@ -1,22 +1,22 @@
 -- Adds the items, after parts/add_begin.lua, and parts/add_plain.lua or parts/add_extended.lua. `answer`: what is replied.
 -- No function has these steps: making one that uses so many variables costs as much as a command.
 local moves = next(options) and new_moves()
-local last = math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
+local last = count_before or math.max(meta[1] and count_of(meta[1]) or 0, (now - YEAR_2026) * 256)
 local large, largest -- the number of the last large item, and the size of the largest one
 local records, names, ready, details, number_of = {}, {}, {}, {}, {}
 local high, second -- as text: `last` without its last two digits, and the second to last digit
 local added, plain, soonest, first_due = 0, 0, nil, nil
 for i = 1, count do
+  last = last + 1
+  local digit = last % 36
+  if digit == 0 or not high then
+    local rest = (last - digit) / 36
+    second = rest % 36
+    if second == 0 or not high then high = in_base_36((rest - second) / 36) end
+    second = DIGITS[second]
+  end
   if not known[i] then
     local record, option = ARGV[4 + count + i], options[i]
-    last = last + 1
-    local digit = last % 36
-    if digit == 0 or not high then
-      local rest = (last - digit) / 36
-      second = rest % 36
-      if second == 0 or not high then high = in_base_36((rest - second) / 36) end
-      second = DIGITS[second]
-    end
     local number = high .. second .. DIGITS[digit] .. ARGV[3]
     records[added + 1], records[added + 2] = number, record
     names[added + 1], names[added + 2] = ARGV[4 + i], number
@@ -58,7 +58,8 @@ end
 
 local answer = string.rep('1', count)
 if added < 2 * count then
-  for i = 1, count do known[i] = known[i] and '0' or '1' end
+  -- '1': it waits as a successor.
+  for i = 1, count do known[i] = (not known[i] or known[i] == '1') and '1' or '0' end
   answer = table.concat(known)
 end
 if added > 0 then
@@ -66,12 +67,12 @@ if added > 0 then
     make_queue(names[2])
     answer = answer .. 'n'
   end
-  redis.call('HSET', META, 'last', names[added], 'added', text((meta[3] or 0) + added / 2))
+  redis.call('HSET', META, 'last', count_before and meta[1] or names[added], 'added', text((meta[3] or 0) + added / 2))
   if large then
     largest = math.max(largest, tonumber(redis.call('HGET', META, 'largest')) or 0)
     redis.call('HSET', META, 'large', large, 'largest', text(largest))
   end
-  if note_added then note_added(names) end
+  if note_added then note_added(names, plain == count and ready or nil) end
   redis.call('HSET', ITEMS, records[1], LONG, unpack(records))
   if before_ids then before_ids(number_of) end
   redis.call('HSET', IDS, names[1], LONG, unpack(names))

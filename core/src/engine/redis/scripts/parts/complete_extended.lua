@@ -7,8 +7,10 @@
 --   the same of the keys that limit how many items run, and of the names of follow-ups
 --   the count of those whose completion adds items, and for each index and what parts/fire.lua reads
 -- Returns a string: for each item 1 (true: completed by this call) or 0 (false), perhaps followed
--- by what parts/end_step.lua has.
+-- by what parts/end_step.lua has; or `~`, before it has done anything: see complete.lua.
 local function complete(at, to)
+  local has_lists = KEYS[READY + 9]
+  if not has_lists and redis.call('EXISTS', SUCCESSORS) == 1 then return '~' end
   local count = tonumber(ARGV[at])
   local first, last = at + 1, at + count
   local place = last + count + 1
@@ -54,10 +56,15 @@ local function complete(at, to)
   if taken == count then
     if next(names) or next(added) then completions_fire(numbers, names, results, added) end
     complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned, details)
+    -- What successors have replaced may have left notes as well: distribute.lua reads them.
+    local followed = has_lists and follow(numbers)
+    if end_step.deferred ~= '' and not followed and has_lists then add_at_once(numbers, names, results, added) end
     return string.rep('1', count) .. end_step.deferred
   end
-  return complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,
+  local answers, moved = complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,
     limit_keys = limit_keys, names = names, added = added,
     retain_all = retain_all, retain_of = retain_of, results = results, taken = taken,
     priority = priority or '0' })
+  if has_lists then follow(numbers, moved) end
+  return answers .. end_step.deferred
 end

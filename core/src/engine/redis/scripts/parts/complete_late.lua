@@ -1,5 +1,6 @@
 -- Completes items of which some are not leased, or not by the caller. `x`: what parts/complete_extended.lua has read, by
--- index. `taken` of the items were leased and are no longer in LEASED; then all have the same priority. Returns the answers.
+-- index. `taken` of the items were leased and are no longer in LEASED; then all have the same priority. Returns the answers, and
+-- the new numbers that it has given, by the old ones.
 local function complete_late(numbers, ids, x)
   local count, details, answers, seen, alive = #numbers, x.details, {}, {}, nil
   local scores = x.taken > 0 and {} or redis.call('ZMSCORE', LEASED, unpack(numbers))
@@ -56,7 +57,7 @@ local function complete_late(numbers, ids, x)
   if #gone.numbers > 0 then delete_all_of(gone.numbers, gone.ids, gone.known, gone.details, gone.keys) end
   -- Of a ready item, an entry of a ready list is left, so it is copied. The client limits how much of data a call
   -- names. A script that died half-way may have left an id without an item.
-  local late, items, over = new_batch(), {}, new_batch()
+  local late, items, over, moved = new_batch(), {}, new_batch(), {}
   if #kept.numbers > 0 then
     local times = {}
     for _, set in ipairs({ DELAYED, DEAD, HELD, EXPIRIES }) do times[set] = redis.call('ZMSCORE', set, unpack(kept.numbers)) end
@@ -82,7 +83,7 @@ local function complete_late(numbers, ids, x)
     make_extended(redis.call('HGET', META, 'format')) -- plain scripts must know no retained item
     release_keys(over.keys, over.numbers)
     renumber(items, salt_of_call(), 'c')
-    for n, item in ipairs(items) do late.numbers[n] = item.number end
+    for n, item in ipairs(items) do moved[late.numbers[n]], late.numbers[n] = item.number, item.number end
     retain_items(COMPLETED, late.numbers, late.retains, late.results)
   end
   -- All of them have counted as ready.
@@ -90,5 +91,5 @@ local function complete_late(numbers, ids, x)
   if #gone.numbers + #items > 0 then redis.call('HINCRBY', META, 'completed', text(#gone.numbers + #items)) end
   report_endings('c', gone.ids)
   report_endings('C', late.ids)
-  return table.concat(answers) .. end_step.deferred
+  return table.concat(answers), moved
 end

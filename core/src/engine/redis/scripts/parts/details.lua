@@ -11,6 +11,7 @@
 --   H           history: `endings:releases:released:reason`: the last 16 failed (F) and expired (E) leases, each
 --               a letter and the server time; how often in a row the item was released for this reason, and
 --               when first
+--   I           the id of an item with a large record and a unique key, which is in the record too
 --   K           the key of an item with a large record, which is in the record too
 --   P           how far the last holder that has said so came: any bytes
 local function is_history(section)

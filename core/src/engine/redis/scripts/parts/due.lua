@@ -51,5 +51,6 @@ local function move_due(limit)
   end
   for _, one in ipairs(returning or {}) do moves.to_front(one[1], one[2]) end
   if moves then moves.write(ends and ends.came_back) end
+  if ends then ends.follow(expired) end
   return #due, #expired, died
 end

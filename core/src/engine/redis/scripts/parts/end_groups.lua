@@ -11,3 +11,10 @@ local function note_groups(groups)
   redis.call('RPUSH', DEFERRED, unpack(notes))
   end_step.deferred = 'o'
 end
+
+-- Tells those who wait that these groups have ended, or are gone. Comes after that.
+local function report_groups(groups)
+  local ids = {}
+  for i, group in ipairs(groups) do ids[i] = GROUP_MARK .. group.id end
+  report_endings('g', ids)
+end

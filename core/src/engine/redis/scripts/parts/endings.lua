@@ -1,7 +1,9 @@
--- Endings that somebody waits for. AWAITED has stored ids, each with the server time until which a client waits for its
--- end. The step that ends such an item writes an entry to ENDINGS: for each a letter and its id.
+-- Endings that somebody waits for. AWAITED has stored ids, those of groups behind GROUP_MARK, each with the server time until
+-- which a client waits for its end. The step that ends such an item or group writes an entry to ENDINGS: for each a letter and
+-- its id.
 --   C, c  completed, and retained or not    X, x  cancelled, and retained or not
 --   d     dead                              r     removed
+--   g     a group that has ended, or was removed: what it says stays
 local MAX_ENDINGS, ENDINGS_LAST = 10000, 60000
 local awaited -- whether anybody waits, once this step has asked
 
@@ -10,7 +12,7 @@ local function is_awaited()
   return awaited
 end
 
--- Reports items that have ended, by their stored ids (false: not known). Comes after the end itself.
+-- Reports what has ended, by the stored ids (false: not known). Comes after the end itself.
 local function report_endings(letter, ids)
   if #ids == 0 or not is_awaited() then return end
   local named, found, entry = {}, {}, {}

@@ -23,4 +23,5 @@ local ends = {
   find_marked = find_marked, end_marked = end_marked, find_expired = find_expired, items_expired = items_expired,
   attempts_counted = attempts_counted, default_attempts = default_attempts, find_leaving = find_leaving,
   came_back = came_back, fire_deaths = fire_deaths, fire_added = fire_added, note_ends = note_ends,
+  follow = follow,
 }

@@ -2,7 +2,7 @@
 --   COMPLETED, CANCELLED  sorted sets of retained items, by the server time until which each is kept
 --   ENDED       number of a retained item to the server time of its end
 --   RESULTS     number of a retained item to its result, for those that have one
---   UNIQUES     unique key to its owner, `number:id`
+--   UNIQUES     unique key to the number of its owner
 --   TIMERS      sorted set of unique keys, by the server time until which each stays taken in any case
 --   EXPIRIES    sorted set of numbers, by the server time at which each item is dead if nobody has leased it; until an
 --               attempt of it has counted, or it has ended. The time is negative if it passed while the item was leased

@@ -55,4 +55,5 @@ local function fill_places(reports, lane)
     values[#values + 1] = states[field]
   end
   redis.call('HSET', GROUPS, unpack(values))
+  report_groups(ended)
 end

@@ -19,10 +19,13 @@ end
 -- Items that end now, and fire this. `names`: by index, nil if none has any. `letter`: see above. `results`: by index, those
 -- of completions; they are kept for follow-ups that want them.
 local function fire(numbers, names, kinds, letter, results)
-  local notes, kept, head = {}, {}, text(kinds) .. letter
+  local notes, count, kept, head = {}, 0, {}, text(kinds) .. letter
   for i = 1, names and #numbers or 0 do
     local name, result = names[i], results and results[i]
-    if name then notes[#notes + 1] = head .. name .. numbers[i] end
+    if name then
+      count = count + 1
+      notes[count] = head .. name .. numbers[i]
+    end
     if name and result and string.byte(name) % 2 == 1 and #result <= MAX_COPIED_RESULT then
       kept[#kept + 1] = name .. 'r'
       kept[#kept + 1] = result

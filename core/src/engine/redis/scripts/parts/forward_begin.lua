@@ -30,7 +30,7 @@ for at = 3, #ARGV, 2 do
     if letter == '+' then
       -- The rest comes in another step, as it depends on what this one adds.
       if ids[item.id] or item.unique and item.replaces and uniques[item.unique] then break end
-      items[#items + 1], ids[item.id] = item, true
+      items[#items + 1], ids[item.id], item.entry = item, true, number
       if item.unique then twice, uniques[item.unique] = twice or uniques[item.unique], true end
     end
     last_number = number
@@ -51,6 +51,6 @@ if #items == 0 then
 end
 
 add_arguments(items, salt, twice)
-local count = #items
+local count, count_before, forwarded = #items, nil, { items = items, lane = lane }
 local known = redis.call('HMGET', IDS, unpack(ARGV, 5, 4 + count))
 local meta = redis.call('HMGET', META, 'last', 'waiting', 'added', 'format')

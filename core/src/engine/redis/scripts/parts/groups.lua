@@ -5,7 +5,8 @@
 --   `P`, an index, a space, a number, a space and the id   the states of IN_FIELD places of that group, a letter each: `-` open,
 --                         `e` ended, `c` completed. What is missing is open
 --   `L` and a lane        the number of the last report that was filled in: see parts/fill_places.lua
-local IN_FIELD, MOST_PLACES, GROUP_LASTS = 500, 100000, 86400000
+-- In AWAITED and ENDINGS a group is GROUP_MARK and its stored id, which is no stored id of an item.
+local IN_FIELD, MOST_PLACES, GROUP_LASTS, GROUP_MARK = 500, 100000, 86400000, '\1G'
 
 -- From what `G` has. nil if there is no group: one that is not sealed, or has ended, is gone a day after its last change.
 local function read_group(id, found)

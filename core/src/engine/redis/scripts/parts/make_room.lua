@@ -6,6 +6,7 @@ local function make_room(old, expired, number_of)
   local details = redis.call('HMGET', DETAILS, unpack(old.numbers))
   fire_replacements(old.numbers)
   drop_entries(old.numbers, details)
+  drop_successors(old.numbers) -- of an item whose end has stopped half-way
   delete_all_of(old.numbers, old.ids, old.known, details, keys_of(old.numbers, details))
   if old.replaced > 0 then redis.call('HINCRBY', META, 'replaced', old.replaced) end
   if not is_awaited() then return end

@@ -1,6 +1,7 @@
--- Notes that those of the popped items are leased that exist.
-local function note_leased(popped, found, known)
+-- Notes that those of the popped items are leased that exist: so many.
+local function note_leased(popped, found, known, existing)
   if not has_events() then return end
+  if existing == #popped then return note_events('l', popped, nil, known, 1) end
   local numbers, details, count = {}, {}, 0
   for i, number in ipairs(popped) do
     if found[i] then

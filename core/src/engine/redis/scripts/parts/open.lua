@@ -23,10 +23,11 @@ local function front_rank(priority)
 end
 
 -- Pops as LMPOP of all ready lists what stands before the held item with this rank: what is in the lists above its own, and of
--- that what had come back to the front later.
-local function pop_above(rank, count)
+-- that what had come back to the front later. `plain`: no item has details, so all of this is tombstones, and those of other
+-- lists are in nobody's way.
+local function pop_above(rank, count, plain)
   local priority, lists = priority_of(rank), {}
-  for higher = 9, priority + 1, -1 do lists[#lists + 1] = KEYS[READY + higher] end
+  for higher = plain and priority or 9, priority + 1, -1 do lists[#lists + 1] = KEYS[READY + higher] end
   local size = #lists
   lists[size + 1], lists[size + 2], lists[size + 3] = 'RIGHT', 'COUNT', count
   local popped = size > 0 and redis.call('LMPOP', size, unpack(lists))

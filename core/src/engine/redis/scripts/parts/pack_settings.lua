@@ -9,11 +9,12 @@ local function pack_settings(settings)
 end
 
 -- What a client learns of the settings: revision, when a pause ends (0: leasing goes on; -1: only `resume` ends it), when
--- the rate allows the next lease (0: now) and the settings, with spaces between. Arguments: fields of META, the first as
--- a number or nil, and the settings.
-local function show_settings(revision, paused, rate_used, settings)
+-- the rate allows the next lease (0: now) and the settings, with spaces between; and while it is paused, after a line feed, the
+-- note of the pause. Arguments: fields of META, the first as a number or nil, and the settings.
+local function show_settings(revision, paused, note, rate_used, settings)
   local pause, meter, packed = pause_end(paused), read_meter(settings, rate_used), pack_settings(settings)
   local shown = text(revision or 0) .. ' ' .. (pause == math.huge and '-1' or text(pause or 0)) .. ' '
     .. text(meter and opens_at(meter) or 0)
-  return packed == '' and shown or shown .. ' ' .. packed
+  if packed ~= '' then shown = shown .. ' ' .. packed end
+  return pause and note and shown .. '\n' .. note or shown
 end

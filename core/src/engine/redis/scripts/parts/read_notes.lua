@@ -1,15 +1,12 @@
--- Reads the first notes of DEFERRED, and what they add: at most MOST items and MAX_REPLY bytes, but at least one note.
--- Items of one step do not depend on each other. See parts/fire.lua. In front of the notes a mark may stand, see
--- parts/write_entries.lua.
-local MOST, MOST_NOTES = 1000, 500
-local DEATH, ADDED, LAST, GROUP_END = 100, 97, 108, 103 -- the letters `d`, `a`, `l` and `g`
+-- Reads the first notes of DEFERRED: at most MOST_NOTES, and MAX_REPLY bytes, but at least one. See parts/fire.lua. In front of
+-- the notes a mark may stand, see parts/reserve_numbers.lua.
 
 -- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
--- mark says: the number of the first entry that these notes write.
+-- mark says: the numbers of the first entry and of the first item that these notes add.
 local function read_notes()
   local byte, sub, read_size = string.byte, string.sub, struct.unpack
   local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, 0, MOST_NOTES)
-  local count, first = string.match(found[1] or '', '^#(%d+) ([^ ]+)$')
+  local count, first, first_item = string.match(found[1] or '', '^#(%d+) ([^ ]+) ([^ ]+)$')
   if count then table.remove(found, 1) end
   for n = 1, math.min(#found, count and tonumber(count) or MOST_NOTES) do
     local note = found[n]
@@ -22,10 +19,10 @@ local function read_notes()
     if room < 0 and n > 1 then break end
     notes[n] = { kinds = kinds, letter = letter, name = name, number = number, wants_result = wants_result }
   end
-  return notes, first
+  return notes, first, first_item
 end
 
--- Adds to the notes what they name, `packed`, and the result.
+-- Adds to the notes what they name, `packed`, whose it is, and the result.
 local function read_packed(notes)
   if #notes == 0 then return end
   local names, results, theirs = {}, {}, {}
@@ -35,7 +32,7 @@ local function read_packed(notes)
     if note.wants_result then results[#results + 1], theirs[#theirs + 1] = note.name .. 'r', note end
   end
   local packed = redis.call('HMGET', FOLLOW_UPS, unpack(names))
-  for n = 1, #notes do notes[n].packed = notes[n].name and packed[n] end
+  for n = 1, #notes do add_packed(notes[n], notes[n].name and packed[n]) end
   for i, value in ipairs(#results > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(results)) or {}) do theirs[i].result = value end
 end
 
@@ -58,12 +55,9 @@ local function find_untrue(notes)
   local ids, theirs, requeued, count = {}, {}, {}, 0
   for n = 1, #notes do
     local note = notes[n]
-    if note.packed and #note.packed >= 2 then -- else damage
-      note.owner, note.first = owner_of_packed(note.packed)
-      if note.letter ~= ADDED and note.letter ~= GROUP_END then
-        count = count + 1
-        ids[count], theirs[count] = note.owner, note
-      end
+    if note.owner and note.letter ~= ADDED and note.letter ~= GROUP_END then
+      count = count + 1
+      ids[count], theirs[count] = note.owner, note
     end
   end
   local numbers, living, known = {}, {}, count > 0 and redis.call('HMGET', IDS, unpack(ids))
@@ -87,55 +81,4 @@ local function find_untrue(notes)
       note.untrue = numbers[i] ~= '' and not note.requeued and redis.call('HEXISTS', ITEMS, numbers[i]) == 1
     end
   end
-end
-
--- What the first notes add: `items`; `entries` for other queues, each with `queue` and `packed`, and the number of the `first`
--- one, if it has one already; how many elements of DEFERRED that are (`count`); the fields of FOLLOW_UPS that go with them
--- (`done`); whether two items have the same unique key (`twice`).
-local function collect()
-  local notes, first = read_notes()
-  local found = { items = {}, entries = {}, done = {}, twice = false, first = first, count = first and 1 or 0 }
-  local ids, uniques, items, entries, done, none = {}, {}, found.items, found.entries, found.done, {}
-  local was_attached = #notes > 0 and read_settings().attached
-  read_packed(notes)
-  find_untrue(notes)
-  find_untrue_groups(notes)
-  -- A script that has stopped behind its notes and was repeated has written the last note of an item twice.
-  local had_last = {}
-  for n = 1, #notes do
-    local note, fine, theirs = notes[n], true, none
-    local is_true = note.owner and not note.untrue and not had_last[note.name]
-    if is_true and note.kinds > 0 then
-      fine, theirs = pcall(unpack_items, note.packed, note.first, note.kinds, note.owner, note.result)
-    end
-    if not fine then theirs = none end
-    if is_true and is_of_member(note) then
-      local read, report = pcall(report_of, note)
-      if read and report then theirs = { report, unpack(theirs) } end
-    end
-    local depends = #items + #entries + #theirs > MOST
-    for i = 1, #theirs do
-      local item = theirs[i]
-      depends = depends or item.id and ids[item.id] or item.unique and item.replaces and uniques[item.unique]
-    end
-    if depends and n > 1 then break end
-    for i = 1, #theirs do
-      local item = theirs[i]
-      if item.queue then
-        entries[#entries + 1] = item
-      else
-        items[#items + 1], ids[item.id] = item, true
-      end
-      if item.unique then found.twice, uniques[item.unique] = found.twice or uniques[item.unique], true end
-    end
-    found.count = found.count + 1
-    if note.name and note.letter ~= DEATH and note.letter ~= OPENED and not note.untrue then
-      had_last[note.name] = true
-      done[#done + 1] = note.name
-      if was_attached and note.letter == LAST then done[#done + 1] = note.number .. '+' end
-      if note.wants_result then done[#done + 1] = note.name .. 'r' end
-    end
-    if note.requeued then done[#done + 1] = note.name .. 'q' end
-  end
-  return found
 end

@@ -1,9 +1,13 @@
--- Deletes the entries of unique keys whose owners end, but for those that stay taken for longer. `keys`: by any index.
-local function release_owned(keys)
+-- Deletes the entries of unique keys whose owners end, but for those that stay taken for longer. `keys`: by the index of
+-- these numbers; false or nil if an item has none.
+local function release_owned(keys, numbers)
   local named, free, count = {}, {}, 0
-  for _, key in pairs(keys) do
-    count = count + 1
-    named[count] = key
+  for i = 1, #numbers do
+    local key = keys[i]
+    if key then
+      count = count + 1
+      named[count] = key
+    end
   end
   if count == 0 then return end
   local has_reserved = redis.call('EXISTS', TIMERS) == 1

@@ -1,9 +1,3 @@
--- The salt of the new numbers that a script gives without getting one: the same for a retry.
-local function salt_of_call()
-  local hash = tonumber(string.sub(redis.sha1hex(ARGV[1] .. ' ' .. ARGV[2]), 1, 8), 16)
-  return string.sub('0000' .. in_base_36(hash), -SALT)
-end
-
 -- Makes the times at which items expire, and the names of attached follow-ups, lead to their new numbers. Returns the entries
 -- of UNIQUES that are to lead to them.
 local function move_options(items, old, kind)
@@ -25,7 +19,7 @@ local function move_options(items, old, kind)
   if #expiries > 0 then redis.call('ZADD', EXPIRIES, unpack(expiries)) end
   for n, key in pairs(find_owned(keys, old)) do
     owners[#owners + 1] = key
-    owners[#owners + 1] = items[n].number .. ':' .. items[n].id
+    owners[#owners + 1] = items[n].number
   end
   return owners
 end
@@ -49,7 +43,8 @@ local function renumber(items, salt, kind)
     x.deliveries, x.size = 0, 0
     if #item.record > LARGE_RECORD then
       x.size, large, largest = #item.record, number, math.max(largest, #item.record)
-      x.sections.K, x.sections.F = item.limit_key, item.follow_ups
+      local _, _, key = read_head(item.record)
+      x.sections.K, x.sections.F, x.sections.I = item.limit_key, item.follow_ups, key and item.id
     end
     records[2 * n - 1], records[2 * n] = number, item.record
     details[2 * n - 1], details[2 * n] = number, pack_details(x)

@@ -22,7 +22,7 @@ local function take(at, target, touched)
     if not popped then
       local reply
       if open then
-        reply = not plain and pop_above(first, chunk)
+        reply = pop_above(first, chunk, plain)
       else
         reply = redis.call('LMPOP', '10', KEYS[READY + 9], KEYS[READY + 8], KEYS[READY + 7], KEYS[READY + 6],
           KEYS[READY + 5], KEYS[READY + 4], KEYS[READY + 3], KEYS[READY + 2], KEYS[READY + 1], KEYS[READY],
@@ -60,7 +60,7 @@ local function take(at, target, touched)
       end
       if orders then left_front(key_step.fronts, priority, consumed) end
       local leases, count = deadlines_for(popped, found)
-      if note_leased then note_leased(popped, found, known) end
+      if note_leased then note_leased(popped, found, known, count) end
       local added = add_leases(leases, count)
       if added < count then drop_doubles(popped, found, leases, count - added) end
       if added == seen and not known and #numbers == 0 then

@@ -149,7 +149,7 @@ local function take_open(priority, need, most, room, is_first, plain, drop_expir
   write_places(keys, places)
   if meters then write_meters(meters) end
   local leases, count = deadlines_for(popped, found)
-  note_leased(popped, found, known)
+  note_leased(popped, found, known, count)
   local added = add_leases(leases, count)
   if added < count then drop_doubles(popped, found, leases, count - added) end
   for i = 1, #popped do

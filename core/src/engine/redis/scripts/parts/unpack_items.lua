@@ -1,5 +1,6 @@
 -- Packed items: the stored id of the item that has them, behind its length (2 bytes), then for each behind its length (4 bytes):
---   what fires it (1, 2 or 4: see parts/fire.lua), its priority, 1 if it replaces others, 1 if it has a key, the length of
+--   what fires it (1, 2 or 4: see parts/fire.lua), its priority, 1 if it replaces others and 2 if it may also be a successor,
+--   1 if it has a key, the length of
 --   the name of another queue for which it is (0: for that of the item) (a byte each)
 --   its delay (see parts/delay.lua), how long its unique key stays taken in any case, in how many ms it expires (6 bytes each)
 --   max_attempts, the lengths of its stored id and its unique key (0: none), after how many bytes of its record the
@@ -34,7 +35,7 @@ local function unpack_items(packed, at, kinds, owner, result)
           replaces = replaces, expires_in = expires_in, keyed = keyed == 1 }
         if unique_length > 0 then
           item.unique, behind = sub(packed, behind, behind + unique_length - 1), behind + unique_length
-          item.replaces = replaces == 1
+          item.replaces = replaces > 0
         end
         if nested_length > 0 then
           item.options.name = sub(packed, behind, behind + NAME - 1)

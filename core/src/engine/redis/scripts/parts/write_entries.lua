@@ -1,17 +1,7 @@
--- Writes entries of the outbox for notes of DEFERRED. First a mark is pushed in front of the notes: how many they are, and the
--- number of the first entry. LTRIM drops it with the notes. So if this step stops half-way, the next one takes the same notes,
--- and gives the entries the same numbers. If they have been delivered by then, the lane of the other queue has these numbers.
--- Returns how many elements of DEFERRED are to be dropped.
-local function write_entries(entries, first, note_count, new_salt)
-  local last, salt = first and count_of(first) - 1, first and string.sub(first, -SALT) or new_salt
-  if not first then
-    local known = redis.call('HGET', META, 'last')
-    last = math.max(known and count_of(known) or 0, (now - YEAR_2026) * 256)
-    redis.call('HSET', META, 'last', in_base_36(last + #entries) .. salt)
-    redis.call('LPUSH', DEFERRED, '#' .. text(note_count) .. ' ' .. in_base_36(last + 1) .. salt)
-    note_count = note_count + 1
-  end
-  local members, packed = {}, {}
+-- Writes entries of the outbox, from the number `first` on.
+local function write_entries(entries, first)
+  if #entries == 0 then return end
+  local last, salt, members, packed = count_of(first) - 1, string.sub(first, -SALT), {}, {}
   for i, item in ipairs(entries) do
     local entry = entry_of_outbox(item.queue, last + i, salt, #item.packed)
     members[2 * i - 1], members[2 * i] = '0', entry
@@ -19,5 +9,4 @@ local function write_entries(entries, first, note_count, new_salt)
   end
   redis.call('HSET', OUTGOING, unpack(packed))
   redis.call('ZADD', OUTBOX, unpack(members))
-  return note_count
 end
