@@ -70,9 +70,9 @@ test('a call that waits gets the item of a tick', async () => {
 
 test('an owner declares its schedules', async () => {
   const all = ['a', 'b'].map((name) => ({ name, item: 'x', everyMs: 60_000 }))
-  assert.deepEqual((await queue.syncSchedules('app', 1, all)).added, ['a', 'b'])
-  assert.deepEqual((await queue.syncSchedules('app', 2, all.slice(1))).removed, ['a'])
-  await queue.syncSchedules('app', 3, [])
+  assert.deepEqual((await queue.syncSchedules('deployed', 1, all)).added, ['a', 'b'])
+  assert.deepEqual((await queue.syncSchedules('deployed', 2, all.slice(1))).removed, ['a'])
+  await queue.syncSchedules('deployed', 3, [])
 })
 
 test('wrong values are refused', async () => {
