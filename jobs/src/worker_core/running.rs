@@ -171,7 +171,7 @@ impl Running {
         options: &WorkerOptions,
     ) -> (Option<Stage>, Option<Instant>) {
         let mut times = self.times();
-        times.timer = None;
+        let planned = times.timer.take();
         if !self.is_open() {
             return (Some(Stage::Report), None);
         }
@@ -196,6 +196,17 @@ impl Running {
         };
         let mut stage = times.stage;
         let mut due = None;
+        // A process that was stopped for a while gives its handlers the time between two stages all the same.
+        let pause = |stage| match stage {
+            Stage::Kill => options.kill_after,
+            Stage::CountHung | Stage::GiveUp => HUNG_AFTER,
+            _ => Duration::ZERO,
+        };
+        let was_stopped = planned.is_some_and(|at| now.duration_since(at) > STOPPED);
+        if was_stopped && pause(stage) > Duration::ZERO {
+            times.timer = Some(now + pause(stage));
+            return (None, times.timer);
+        }
         if at(stage).is_some_and(|at| at <= now) {
             due = Some(stage);
             stage = stage.next();
@@ -208,13 +219,7 @@ impl Running {
             Stage::Watch => at(Stage::Watch).map(|watch| watch.min(times.soft)),
             stage => at(stage),
         };
-        // A process that was stopped for a while gives its handlers the time between two stages all the same.
-        let pause = match stage {
-            Stage::Kill => options.kill_after,
-            Stage::CountHung => HUNG_AFTER,
-            _ => Duration::ZERO,
-        };
-        let again = again.map(|at| if due.is_some() { at.max(now + pause) } else { at });
+        let again = again.map(|at| if due.is_some() { at.max(now + pause(stage)) } else { at });
         times.stage = stage;
         times.timer = again;
         (due, again)
@@ -391,9 +396,12 @@ impl Stage {
 }
 
 /// A killed handler that still runs after this is hung.
-const HUNG_AFTER: Duration = Duration::from_secs(1);
+pub(super) const HUNG_AFTER: Duration = Duration::from_secs(1);
 /// The worker ends if a killed handler still runs after this.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(600);
+
+/// Whoever acts on a timer so late was stopped, and its handlers as well.
+const STOPPED: Duration = Duration::from_millis(500);
 
 /// How long a job that could start waits for a face, at least.
 const UNATTENDED: Duration = Duration::from_secs(2);

@@ -127,6 +127,7 @@ mod tests {
     use leaseq::{Client, Item};
 
     use super::*;
+    use crate::worker_core::running::HUNG_AFTER;
     use crate::worker_core::state::Phase;
     use crate::worker_core::{JobStart, QueueOptions, WorkerCore, WorkerOptions};
     use crate::{Finish, JobOptions};
@@ -142,15 +143,54 @@ mod tests {
         }
     }
 
+    fn job() -> Item {
+        Item::new(r#"{"v":1,"job":"job","args":{}}"#)
+    }
+
+    fn options() -> WorkerOptions {
+        let mut options = WorkerOptions::new();
+        options.queues = vec![QueueOptions::new("q")];
+        options.jobs = HashMap::from([("job".to_owned(), JobOptions::new())]);
+        options
+    }
+
+    #[tokio::test]
+    async fn a_handler_is_given_its_time_although_the_process_was_stopped() {
+        let client = Client::connect("memory:").await.unwrap();
+        client.queue("q").unwrap().add_item(job()).await.unwrap();
+        let options = options();
+        let kill_after = options.kill_after;
+        let core = WorkerCore::start(&client, options).unwrap();
+        let JobStart::Start(task) = soon(core.next()).await else { panic!("it ends") };
+        let shared = core.shared();
+        let running = shared.tasks().remove(0);
+        let mut now = task.soft_deadline();
+        // Whether it is killed, and how many hang, after so much more time.
+        let mut after = |time| {
+            now += time;
+            pass(shared, now);
+            (running.is_killed(), shared.lock().hung)
+        };
+        let (stopped, ms) = (Duration::from_secs(3_600), Duration::from_millis(1));
+        assert_eq!(after(Duration::ZERO), (false, 0));
+        assert_eq!(task.cancel_reason(), Some(Reason::Timeout));
+        assert_eq!(after(stopped), (false, 0));
+        assert_eq!(after(kill_after - ms), (false, 0));
+        assert_eq!(after(ms), (true, 0));
+        for _ in 0..3 {
+            assert_eq!(after(stopped), (true, 0));
+        }
+        assert_eq!(after(HUNG_AFTER - ms), (true, 0));
+        assert_eq!(after(ms), (true, 1));
+        soon(core.finish(&task, Finish::Cancelled)).await.unwrap();
+    }
+
     #[tokio::test]
     async fn one_handler_that_hangs_for_ten_minutes_ends_the_worker() {
         let client = Client::connect("memory:").await.unwrap();
         let queue = client.queue("q").unwrap();
-        let job = || Item::new(r#"{"v":1,"job":"job","args":{}}"#);
         queue.add_item(job()).await.unwrap();
-        let mut options = WorkerOptions::new();
-        options.queues = vec![QueueOptions::new("q")];
-        options.jobs = HashMap::from([("job".to_owned(), JobOptions::new())]);
+        let mut options = options();
         // Half of them would end it at once.
         options.slots = 4;
         let kill_after = options.kill_after;
