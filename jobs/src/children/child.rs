@@ -40,16 +40,26 @@ impl Drop for Child {
 }
 
 impl Child {
-    /// Starts a child, and waits until it is ready for a job. Fails with the reason, for a message.
-    pub(super) async fn start(options: &Children) -> Result<(Child, Jobs), String> {
-        let failed = |error: io::Error| format!("it cannot be started: {error}");
+    /// Starts a child, and waits until it is ready for a job.
+    pub(super) async fn start(options: &Children) -> Result<(Child, Jobs), NotStarted> {
+        let failed =
+            |error: io::Error| NotStarted::because(format!("it cannot be started: {error}"));
         let (connection, socket) = Connection::open().map_err(failed)?;
         let process = Process::start(options.command(), socket).await.map_err(failed)?;
         let mut child = Child { process, connection, jobs: 0, fork: None };
         match timeout(options.start_timeout, child.greet()).await {
             Ok(Ok(jobs)) => Ok((child, jobs)),
-            Ok(Err(trouble)) => Err(child.end_after(trouble).await),
-            Err(_) => Err(format!("it was not ready after {:?}", options.start_timeout)),
+            Ok(Err(Trouble::Closed)) => {
+                child.stop().await;
+                let was_killed = child.process.was_killed_by_others().await;
+                let reason = child.process.obituary().await.to_string();
+                Err(NotStarted { reason, was_killed })
+            }
+            Ok(Err(trouble)) => Err(NotStarted::because(child.end_after(trouble).await)),
+            Err(_) => {
+                let reason = format!("it was not ready after {:?}", options.start_timeout);
+                Err(NotStarted::because(reason))
+            }
         }
     }
 
@@ -144,6 +154,20 @@ impl Child {
                 self.process.obituary().await.to_string()
             }
         }
+    }
+}
+
+/// Why a child could not be started.
+pub(super) struct NotStarted {
+    /// For a message.
+    pub(super) reason: String,
+    /// A signal has ended it that was not the worker's.
+    pub(super) was_killed: bool,
+}
+
+impl NotStarted {
+    fn because(reason: String) -> Self {
+        NotStarted { reason, was_killed: false }
     }
 }
 

@@ -20,6 +20,9 @@ const LONGEST_WAIT: Duration = Duration::from_secs(30);
 /// After so many failures in a row, a worker that is to end by itself gives up.
 const MOST_FAILURES: u32 = 6;
 
+/// How often the first child is started again after a signal has killed it: want of memory, or somebody who cleans up.
+const MOST_KILLS: u32 = 3;
+
 /// The source of a worker's children.
 pub(crate) struct Pool {
     pub(crate) options: Children,
@@ -44,7 +47,8 @@ impl Pool {
     /// Starts the first child, which tells what jobs there are.
     ///
     /// # Errors
-    /// `Invalid` if it cannot be started: the reason is more likely a mistake than chance.
+    /// `Invalid` if it cannot be started: the reason is more likely a mistake than chance, unless a signal has killed it less
+    /// often than [`MOST_KILLS`].
     pub(crate) async fn start_first(
         options: Children,
         gives_up: bool,
@@ -53,10 +57,21 @@ impl Pool {
         system::heed_children().map_err(|error| {
             Error::invalid(format_args!("the ends of children cannot be noticed: {error}"))
         })?;
-        let started = Child::start(&options).await;
-        let (child, jobs) = started.map_err(|reason| {
-            Error::invalid(format_args!("child {:?}: {reason}", options.program()))
-        })?;
+        let mut kills = 0;
+        let (child, jobs) = loop {
+            match Child::start(&options).await {
+                Ok(started) => break started,
+                Err(failure) if failure.was_killed && kills < MOST_KILLS => {
+                    kills += 1;
+                    let (program, reason) = (options.program(), failure.reason);
+                    warn!(program, reason, "the first child was killed, and is started again");
+                }
+                Err(failure) => {
+                    let (program, reason) = (options.program(), failure.reason);
+                    return Err(Error::invalid(format_args!("child {program:?}: {reason}")));
+                }
+            }
+        };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let starts = Semaphore::new(processors);
         let names = jobs.keys().cloned().collect();
@@ -89,7 +104,7 @@ impl Pool {
                 Ok((child, jobs)) if jobs.keys().eq(&self.jobs) => return Ok(child),
                 // The core knows the timeouts and retries of the first one's.
                 Ok(_) => self.failed("it has other jobs than the first one: start the worker anew"),
-                Err(reason) => self.failed(&reason),
+                Err(failure) => self.failed(&failure.reason),
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -116,6 +116,12 @@ impl Process {
             self.group.kill();
         }
         self.exited().await;
+    }
+
+    /// Whether a signal has ended it that was not this worker's.
+    pub(super) async fn was_killed_by_others(&self) -> bool {
+        let status = self.exited().await;
+        status.signal().is_some() && !self.was_killed.load(Ordering::Relaxed)
     }
 
     /// How it has ended.

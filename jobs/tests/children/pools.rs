@@ -45,6 +45,27 @@ async fn a_program_that_cannot_start_is_an_error() {
     assert!(start(python().max_jobs(0)).await.contains("after 0 jobs"));
 }
 
+/// Somebody who cleans up, or a machine without memory, does not end a worker that has just begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_first_child_that_is_killed_is_started_again() {
+    let bench = Bench::new().await;
+    let log = bench.path("starts");
+    let kills_itself = |times: usize| {
+        let count =
+            format!("echo >>{0}; [ $(wc -l <{0}) -gt {times} ] || kill -9 $$", log.display());
+        shell(&format!("{count}; exec python3 {CHILD}"))
+    };
+    let worker = bench.run(kills_itself(3));
+    assert_eq!(bench.end_of(&bench.add(json!([["return", 7]])).await).await.unwrap(), 7);
+    worker.end().await;
+    assert!(lines(&log) >= 4);
+    std::fs::remove_file(&log).unwrap();
+    let worker = leaseq_jobs::Worker::new(&bench.client).children(kills_itself(usize::MAX >> 1));
+    let error = worker.run_until_idle().await.unwrap_err().to_string();
+    assert!(error.ends_with("it was killed by SIGKILL"), "{error}");
+    assert_eq!(lines(&log), 4);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_child_is_replaced_after_its_last_job() {
     let bench = Bench::new().await;
