@@ -65,11 +65,35 @@ pub(super) struct Used {
 #[derive(Debug)]
 pub(super) struct KeyNames(Vec<(String, String)>);
 
+/// What a part of a script may call keys.
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    /// Its words that begin with a capital.
+    names: BTreeSet<String>,
+    /// It counts the keys.
+    count_keys: bool,
+}
+
+impl Words {
+    pub(super) fn of(code: &str) -> Self {
+        let words = code.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let names = words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase()));
+        Words { names: names.map(str::to_owned).collect(), count_keys: code.contains("#KEYS") }
+    }
+
+    pub(super) fn of_all<'a>(parts: impl Iterator<Item = &'a Words>) -> Self {
+        parts.fold(Words::default(), |mut all, part| {
+            all.names.extend(part.names.iter().cloned());
+            all.count_keys |= part.count_keys;
+            all
+        })
+    }
+}
+
 impl Used {
-    /// Those that the code of the script names; all if it counts them. And what it calls them.
-    pub(super) fn by(code: &str) -> (Used, KeyNames) {
-        let words = words(code);
-        let all = code.contains("#KEYS");
+    /// Those that the script names; all if it counts them. And what it calls them.
+    pub(super) fn by(words: &Words) -> (Used, KeyNames) {
+        let (all, words) = (words.count_keys, &words.names);
         let (mut places, mut names) = (Vec::new(), Vec::new());
         let of_queues = NAMES.iter().map(|(name, _)| (*name, all));
         let of_workers = WORKER_NAMES.iter().map(|name| (*name, false));
@@ -92,10 +116,9 @@ impl Used {
 }
 
 impl KeyNames {
-    /// The line that defines those which this code has, but for those which `known` has.
-    pub(super) fn define(&self, code: &str, known: &str) -> String {
-        let (words, known) = (words(code), words(known));
-        let is_new = |name: &str| words.contains(name) && !known.contains(name);
+    /// The line that defines those which these words have, but for those which `known` has.
+    pub(super) fn define(&self, words: &Words, known: &Words) -> String {
+        let is_new = |name: &str| words.names.contains(name) && !known.names.contains(name);
         let defined: Vec<_> = self.0.iter().filter(|(name, _)| is_new(name)).collect();
         if defined.is_empty() {
             return String::new();
@@ -107,11 +130,6 @@ impl KeyNames {
         });
         format!("local {names} = {values}\n")
     }
-}
-
-fn words(code: &str) -> BTreeSet<&str> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    code.split(|c: char| !is_word(c)).collect()
 }
 
 /// The part after the hash tag.
@@ -137,8 +155,9 @@ mod tests {
     #[test]
     fn a_script_gets_the_keys_that_it_names() {
         let by = |code: &str| {
-            let (used, names) = Used::by(code);
-            (used, names.define(code, ""))
+            let words = Words::of(code);
+            let (used, names) = Used::by(&words);
+            (used, names.define(&words, &Words::default()))
         };
         let (used, line) =
             by("redis.call('HGET', META, 'due')\nif FORWARD_LANES then return IDS end\n");
@@ -159,8 +178,9 @@ mod tests {
 
     #[test]
     fn a_function_defines_those_that_the_rest_does_not_have() {
-        let (_, names) = Used::by("return META, IDS, READY");
-        assert_eq!(names.define("return IDS, READY", "META"), "local IDS, READY = KEYS[2], 3\n");
-        assert_eq!(names.define("return META", "META IDS"), "");
+        let (_, names) = Used::by(&Words::of("return META, IDS, READY"));
+        let define = |code, known| names.define(&Words::of(code), &Words::of(known));
+        assert_eq!(define("return IDS, READY", "META"), "local IDS, READY = KEYS[2], 3\n");
+        assert_eq!(define("return META", "META IDS"), "");
     }
 }

@@ -1,13 +1,14 @@
 //! The Lua scripts: one file each, put together with the parts that it uses.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, OnceLock};
 
 use redis::{Cmd, cmd};
 
-use super::key_names::Used;
+use super::key_names::{Used, Words};
 use crate::operation::Operation;
 
 /// What a server with full memory does: it refuses scripts that fill a queue, and runs all others, so that a
@@ -454,37 +455,65 @@ pub(super) fn used(script: Script) -> &'static Used {
     &PUT_TOGETHER[script as usize].2
 }
 
-/// Name, text and keys of every script, put together once. Comments and indentation would only make them longer. A function
-/// that is a part defines the keys that only it and others of its kind have: the script needs not capture those for it.
+/// Name, text and keys of every script, put together once.
 static PUT_TOGETHER: LazyLock<Vec<(&str, &str, Used)>> = LazyLock::new(|| {
-    let put_together = |(name, pieces): &(&'static str, &[&[&str]])| {
-        let mut parts: Vec<String> =
-            pieces.iter().map(|piece| without_comments(&piece.concat())).collect();
-        if parts.iter().any(|part| part == SCRIPT) {
-            parts.push("end\nreturn script()\n".into());
-        }
-        let (used, names) = Used::by(&parts.concat());
-        let is_function = |part: &str| {
-            let first = part.lines().next().unwrap_or("");
-            first.starts_with("local function ") && first.ends_with("(...)")
-        };
-        let outside: String =
-            parts.iter().filter(|part| !is_function(part)).map(String::as_str).collect();
-        let mut text = String::new();
-        for (i, part) in parts.iter().enumerate() {
-            // The first line is the shebang, or the name of the function.
-            let lines = match i {
-                0 => names.define(&outside, ""),
-                _ if is_function(part) => names.define(part, &outside),
-                _ => String::new(),
-            };
-            let end = part.find('\n').map_or(0, |end| end + 1);
-            text += &[&part[..end], &*lines, &part[end..]].concat();
-        }
-        (*name, &*text.leak(), used)
-    };
-    PIECES.iter().map(put_together).collect()
+    let mut parts = Parts::new();
+    let scripts = PIECES.iter();
+    scripts.map(|(name, pieces)| put_together(name, pieces, &mut parts)).collect()
 });
+
+/// A part of scripts, without comments and indentation, which would only make them longer.
+struct Part {
+    code: String,
+    words: Words,
+    /// It is a function: it defines the keys that only it and others of its kind have, so that the script needs not capture
+    /// those for it.
+    is_function: bool,
+}
+
+/// The parts so far, by where their pieces stand: reading each once for all scripts takes a twentieth of the time.
+type Parts = HashMap<Vec<(*const u8, usize)>, Rc<Part>>;
+
+impl Part {
+    fn new(pieces: &[&str]) -> Rc<Self> {
+        let code = without_comments(&pieces.concat());
+        let first = code.lines().next().unwrap_or("");
+        let is_function = first.starts_with("local function ") && first.ends_with("(...)");
+        Rc::new(Part { words: Words::of(&code), is_function, code })
+    }
+}
+
+fn put_together(
+    name: &'static str,
+    pieces: &[&[&str]],
+    known: &mut Parts,
+) -> (&'static str, &'static str, Used) {
+    let part = |pieces: &&[&str]| {
+        let place = pieces.iter().map(|piece| (piece.as_ptr(), piece.len())).collect();
+        known.entry(place).or_insert_with(|| Part::new(pieces)).clone()
+    };
+    let mut parts: Vec<Rc<Part>> = pieces.iter().map(part).collect();
+    if parts.iter().any(|part| part.code == SCRIPT) {
+        parts.push(Part::new(&["end\nreturn script()\n"]));
+    }
+    let words_of = |functions: bool| {
+        let parts = parts.iter().filter(|part| functions || !part.is_function);
+        Words::of_all(parts.map(|part| &part.words))
+    };
+    let (outside, (used, names)) = (words_of(false), Used::by(&words_of(true)));
+    let mut text = String::new();
+    for (i, part) in parts.iter().enumerate() {
+        // The first line is the shebang, or the name of the function.
+        let lines = match i {
+            0 => names.define(&outside, &Words::default()),
+            _ if part.is_function => names.define(&part.words, &outside),
+            _ => String::new(),
+        };
+        let end = part.code.find('\n').map_or(0, |end| end + 1);
+        text += &[&part.code[..end], &*lines, &part.code[end..]].concat();
+    }
+    (name, text.leak(), used)
+}
 
 fn without_comments(code: &str) -> String {
     let lines = code.split_inclusive('\n').map(str::trim_start);
