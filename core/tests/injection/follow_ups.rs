@@ -249,23 +249,30 @@ async fn what_is_distributed() {
     .await;
 }
 
-/// Follow-ups without options, which completions add by a shorter way. Wherever the script stops, each comes once.
+/// Follow-ups without options, and chains of them, which completions add by a shorter way. Wherever the script stops, each comes
+/// once.
 #[tokio::test]
 async fn plain_follow_ups_of_completions() {
     let mut stage = Stage::new().await;
-    for (script, cleans) in [
-        ("complete extended", true),
-        ("complete extended", false),
-        ("complete_and_lease extended", true),
-        ("complete_and_lease extended", false),
-    ] {
+    let scripts = ["complete extended", "complete_and_lease extended"];
+    let cases =
+        scripts.iter().flat_map(|&script| [0, 1, 2, 3].map(|n| (script, n % 2 == 0, n > 1)));
+    for (script, cleans, is_chain) in cases {
         let mut calls = 0;
         loop {
             calls += 1;
             let queue = stage.new_queue();
             for n in 0..3 {
-                let next = FollowUp::new(On::Completed, item(format!("{n}-next")));
-                queue.add_item(item(n.to_string()).follow_up(next)).await.unwrap();
+                let follow_up = |item| FollowUp::new(On::Completed, item);
+                let next = item(format!("{n}-next"));
+                let follow_up = match is_chain {
+                    true => {
+                        let last = follow_up(item(format!("{n}-last"))).with_trigger();
+                        follow_up(next.follow_up(last)).with_trigger()
+                    }
+                    false => follow_up(next),
+                };
+                queue.add_item(item(n.to_string()).follow_up(follow_up)).await.unwrap();
             }
             let options = LeaseOptions::new(LONG).wait(Duration::ZERO);
             let leases = queue.lease_many(3, options).await.unwrap();
@@ -282,7 +289,7 @@ async fn plain_follow_ups_of_completions() {
                 }
             };
             let failed = has_failed(&mut stage.raw, script);
-            eprintln!("{script} stopped after call {calls}, cleaned {cleans}: {failed}");
+            eprintln!("{script} stopped after call {calls}, {cleans}, {is_chain}: {failed}");
             match answer {
                 Ok((done, leased)) => {
                     assert_eq!(done, [true; 3]);
@@ -306,8 +313,10 @@ async fn plain_follow_ups_of_completions() {
                 queue.deep_clean().await.unwrap();
             }
             for n in 0..3 {
-                let times = came.get(&format!("{n}-next")).copied().unwrap_or(0);
-                assert_eq!(times, 1, "{n}-next: {came:?}");
+                for (name, expected) in [("next", 1), ("last", usize::from(is_chain))] {
+                    let times = came.get(&format!("{n}-{name}")).copied().unwrap_or(0);
+                    assert_eq!(times, expected, "{n}-{name}: {came:?}");
+                }
             }
             let prefix = format!("leaseq:{{{}}}", queue.name());
             for key in ["deferred", "follow_ups"] {

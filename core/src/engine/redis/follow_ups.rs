@@ -20,7 +20,8 @@ use crate::random;
 const WANTS_RESULT: u8 = 1;
 /// It has the place of a member of a group.
 const IS_MEMBER: u8 = 2;
-/// It has one follow-up, which a completion fires, for its own queue, and which is as plain items are.
+/// It has one follow-up, which a completion fires, for its own queue, and which is as plain items are, but perhaps for follow-ups
+/// of its own and the trigger: a step of a chain.
 const IS_PLAIN: u8 = 4;
 /// The fields of a packed item: what comes behind its length and before its id.
 const FIELDS: usize = 35;
@@ -84,8 +85,8 @@ fn pack<'a>(
         let length = (bytes.len() - at - 4) as u32;
         bytes[at..at + 4].copy_from_slice(&length.to_be_bytes());
     }
-    if flags == 0 && is_plain(&bytes[2 + id.len()..]) {
-        flags = IS_PLAIN;
+    if flags & IS_MEMBER == 0 && is_plain(&bytes[2 + id.len()..]) {
+        flags |= IS_PLAIN;
     }
     let mut name = [0; NAME];
     name[0] = flags;
@@ -94,14 +95,14 @@ fn pack<'a>(
     Packed { name, bytes }
 }
 
-/// Whether this is one item that a completion fires, without any option, for the queue of its trigger.
+/// Whether this is one item that a completion fires, without options but perhaps with follow-ups, for the queue of its trigger.
 fn is_plain(packed: &[u8]) -> bool {
     let Some((length, one)) = packed.split_first_chunk::<4>() else { return false };
     let is_one = u32::from_be_bytes(*length) as usize == one.len();
-    // Of the fields, only what fires it and the length of its id are not 0.
+    // Of the fields, only what fires it, where the trigger comes, and the lengths of its id and its follow-ups are not 0.
     let is_plain = |fields: &[u8; FIELDS]| {
         fields[0] != On::Dead.bit()
-            && fields[1..25].iter().chain(&fields[27..]).all(|byte| *byte == 0)
+            && fields[1..25].iter().chain(&fields[27..29]).all(|byte| *byte == 0)
     };
     is_one && one.first_chunk().is_some_and(is_plain)
 }
