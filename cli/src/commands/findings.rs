@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Counts, ItemInfo, ListOptions, State, WorkQueue, WorkerInfo, WorkersOptions};
+use leaseq::{
+    Counts, GetOptions, ItemInfo, ListOptions, State, WorkQueue, WorkerInfo, WorkersOptions,
+};
 use leaseq_report::pause_note;
 use serde::Serialize;
 
@@ -34,6 +36,7 @@ pub(super) async fn of_queue(shared: &Shared, name: &str) -> Result<Vec<Finding>
     let counts = queue.counts().await?;
     let mut findings = Findings { name, all: Vec::new() };
     findings.pace(&queue, &counts).await?;
+    findings.schedules(&queue).await?;
     // Who may look at a queue need not be allowed to list workers.
     let options = WorkersOptions::new().queue(name);
     if let Ok(workers) = super::workers::all(shared, options).await {
@@ -78,6 +81,25 @@ impl Findings<'_> {
             let found = format!("{} items wait until others of their key have ended", counts.held);
             self.add(false, found, format!("look at who has them: leaseq leases {name}"));
         }
+        Ok(())
+    }
+
+    /// What is not added, because its schedule is paused.
+    async fn schedules(&mut self, queue: &WorkQueue) -> Result<(), Failure> {
+        let schedules = queue.schedules_with(GetOptions::new().without_data()).await?;
+        let mut paused: Vec<_> = schedules.iter().filter(|schedule| schedule.paused).collect();
+        paused.sort_by_key(|schedule| schedule.paused_at);
+        let Some(first) = paused.first() else { return Ok(()) };
+        let since =
+            first.paused_at.map_or(String::new(), |at| format!(" since {}", text::local_time(at)));
+        let found = format!(
+            "{} of {} schedules are paused, {}{since}{}",
+            paused.len(),
+            schedules.len(),
+            first.name,
+            pause_note(&first.paused_by, &first.pause_reason)
+        );
+        self.add(false, found, format!("see which and why: leaseq schedules {}", self.name));
         Ok(())
     }
 

@@ -3,7 +3,9 @@
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
-use leaseq::{Beat, Client, Item, LeaseOptions, Measured, RunningItem, WorkerAction, WorkerId};
+use leaseq::{
+    Beat, Client, Item, LeaseOptions, Measured, RunningItem, Schedule, WorkerAction, WorkerId,
+};
 use leaseq_test_support::eventually;
 use tokio::task::LocalSet;
 
@@ -193,6 +195,15 @@ async fn the_doctor_says_what_is_in_the_way_of_a_queue() {
         let paused = bench.run(&["doctor", "orders"]);
         assert!(paused.out.contains("do: leaseq resume orders") && paused.status == 1);
         queue.resume().await.unwrap();
+        let rule = leaseq::ScheduleRule::every(LONG).unwrap();
+        queue.put_schedule(Schedule::new("report", rule, Item::new("x"))).await.unwrap();
+        assert_eq!(findings(), "");
+        let pause = leaseq::PauseOptions::new().by("ada").reason("too many");
+        queue.pause_schedule_with("report", pause).await.unwrap();
+        let found = findings();
+        assert!(found.starts_with("false \"1 of 1 schedules are paused, report since "), "{found}");
+        assert!(found.ends_with(" by ada: too many\""), "{found}");
+        queue.remove_schedule("report").await.unwrap();
         let mut busy = beat("mail");
         busy.slots = 1;
         client.beat(&busy).await.unwrap();
