@@ -65,6 +65,15 @@ def test_the_clock_decides_what_is_due(leaseq_client, leaseq_clock, jobs):
     assert ref.info() is None
 
 
+@pytest.mark.parametrize("time", [-1, timedelta(days=-1), float("nan"), float("inf"), 1e10])
+def test_a_clock_is_never_set_back(time: object):
+    clock = Clock()
+    before = clock.now()
+    with pytest.raises(leaseq.InvalidError, match="by 0 s to a century, not by"):
+        clock.advance(time)
+    assert clock.now() == before
+
+
 def test_a_clock_can_start_anywhere_and_stands_still():
     start = datetime(2030, 2, 28, 23, 59, tzinfo=timezone.utc)
     clock = Clock(start)

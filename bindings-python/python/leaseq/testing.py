@@ -35,6 +35,7 @@ from . import _blocking, _leaseq, asyncio
 from ._only_asyncio import bridge, unless_cancelled
 from ._process import opened
 from ._values import Seconds
+from .exceptions import InvalidError
 from .jobs import Jobs, Worker, WorkerOptions
 from .jobs._inline import Inline
 from .jobs._retry import seconds
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 __all__ = ["Clock", "amemory", "inline", "memory", "run_until_idle"]
+
+_CENTURY = 36_525 * 86_400  # seconds
 
 
 class Clock:
@@ -62,7 +65,9 @@ class Clock:
         return datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=self._native.now)
 
     def advance(self, time: Seconds) -> None:
-        """Set it forward."""
+        """Set it forward, by at most a century."""
+        if not 0 <= seconds(time) <= _CENTURY:
+            raise InvalidError(f"a clock is set forward by 0 s to a century, not by {time!r}")
         self._native.advance(round(seconds(time) * 1000))
 
 
