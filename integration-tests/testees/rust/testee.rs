@@ -15,6 +15,7 @@ use leaseq_conformance::conformance::wire;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::task::AbortHandle;
+use tracing_subscriber::filter::LevelFilter;
 
 use self::jobs::Jobs;
 use self::leases::Leases;
@@ -33,6 +34,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> std::io::Result<()> {
+    // Why a worker ends: standard output has the answers.
+    let log = tracing_subscriber::fmt().with_max_level(LevelFilter::ERROR);
+    log.with_ansi(false).with_writer(std::io::stderr).init();
     let testee = Arc::new(Testee::default());
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     while let Some(line) = lines.next_line().await? {
