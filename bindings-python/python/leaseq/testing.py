@@ -66,9 +66,10 @@ class Clock:
 
     def advance(self, time: Seconds) -> None:
         """Set it forward, by at most a century."""
-        if not 0 <= seconds(time) <= _CENTURY:
+        by = seconds(time)
+        if not 0 <= by <= _CENTURY:
             raise InvalidError(f"a clock is set forward by 0 s to a century, not by {time!r}")
-        self._native.advance(round(seconds(time) * 1000))
+        self._native.advance(round(by * 1000))
 
 
 def memory(clock: Clock | None = None) -> _blocking.Client:

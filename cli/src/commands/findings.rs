@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 use leaseq::{
-    Counts, GetOptions, ItemInfo, ListOptions, State, WorkQueue, WorkerInfo, WorkersOptions,
+    Counts, GetOptions, ItemInfo, ListOptions, ScheduleInfo, State, WorkQueue, WorkerInfo,
+    WorkersOptions,
 };
 use leaseq_report::pause_note;
 use serde::Serialize;
@@ -36,7 +37,7 @@ pub(super) async fn of_queue(shared: &Shared, name: &str) -> Result<Vec<Finding>
     let counts = queue.counts().await?;
     let mut findings = Findings { name, all: Vec::new() };
     findings.pace(&queue, &counts).await?;
-    findings.schedules(&queue).await?;
+    findings.schedules(&queue.schedules_with(GetOptions::new().without_data()).await?);
     // Who may look at a queue need not be allowed to list workers.
     let options = WorkersOptions::new().queue(name);
     if let Ok(workers) = super::workers::all(shared, options).await {
@@ -85,22 +86,19 @@ impl Findings<'_> {
     }
 
     /// What is not added, because its schedule is paused.
-    async fn schedules(&mut self, queue: &WorkQueue) -> Result<(), Failure> {
-        let schedules = queue.schedules_with(GetOptions::new().without_data()).await?;
-        let mut paused: Vec<_> = schedules.iter().filter(|schedule| schedule.paused).collect();
-        paused.sort_by_key(|schedule| schedule.paused_at);
-        let Some(first) = paused.first() else { return Ok(()) };
+    fn schedules(&mut self, schedules: &[ScheduleInfo]) {
+        let paused = schedules.iter().filter(|schedule| schedule.paused);
+        let count = paused.clone().count();
+        let Some(first) = paused.min_by_key(|schedule| schedule.paused_at) else { return };
         let since =
             first.paused_at.map_or(String::new(), |at| format!(" since {}", text::local_time(at)));
         let found = format!(
-            "{} of {} schedules are paused, {}{since}{}",
-            paused.len(),
+            "{count} of {} schedules are paused, {}{since}{}",
             schedules.len(),
             first.name,
             pause_note(&first.paused_by, &first.pause_reason)
         );
         self.add(false, found, format!("see which and why: leaseq schedules {}", self.name));
-        Ok(())
     }
 
     /// Who works, or does not.

@@ -49,13 +49,11 @@ impl Child {
         let mut child = Child { process, connection, jobs: 0, fork: None };
         match timeout(options.start_timeout, child.greet()).await {
             Ok(Ok(jobs)) => Ok((child, jobs)),
-            Ok(Err(Trouble::Closed)) => {
-                child.stop().await;
+            Ok(Err(trouble)) => {
+                let reason = child.end_after(trouble).await;
                 let was_killed = child.process.was_killed_by_others().await;
-                let reason = child.process.obituary().await.to_string();
                 Err(NotStarted { reason, was_killed })
             }
-            Ok(Err(trouble)) => Err(NotStarted::because(child.end_after(trouble).await)),
             Err(_) => {
                 let reason = format!("it was not ready after {:?}", options.start_timeout);
                 Err(NotStarted::because(reason))

@@ -46,6 +46,7 @@ local function collect_plain(numbers, names, results, added, salt)
       arguments[4 + count + i] = sub(packed, record)
     end
   end
+  -- What follows the records, as parts/add_arguments.lua writes it: none has options, some may have follow-ups.
   local at = 5 + 2 * count
   arguments[at] = '0'
   if #followed > 0 then
