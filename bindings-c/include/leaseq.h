@@ -230,11 +230,11 @@ typedef enum {
  */
 typedef enum {
     /**
-     * No end of its member has been reported: it lives, or was not added.
+     * No end of its member has been reported.
      */
     LEASEQ_PLACE_OPEN = 0,
     /**
-     * Its member has ended without being completed.
+     * Its member has ended without being completed, or was not added because another item had its id or unique key.
      */
     LEASEQ_PLACE_ENDED = 1,
     /**

@@ -30,9 +30,9 @@ pub struct leaseq_follow_up {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum leaseq_place_state {
-    /// No end of its member has been reported: it lives, or was not added.
+    /// No end of its member has been reported.
     LEASEQ_PLACE_OPEN = 0,
-    /// Its member has ended without being completed.
+    /// Its member has ended without being completed, or was not added because another item had its id or unique key.
     LEASEQ_PLACE_ENDED = 1,
     /// Its member was completed.
     LEASEQ_PLACE_COMPLETED = 2,

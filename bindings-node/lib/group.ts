@@ -40,8 +40,9 @@ export type GroupOutcome =
   | { readonly kind: 'gone'; readonly info: null }
 
 /**
- * What is known of one place of a group. `open`: no end of its member has been reported, it lives or was not
- * added. `ended`: its member has ended without being completed. `completed`: its member was completed.
+ * What is known of one place of a group. `open`: no end of its member has been reported. `ended`: its member has
+ * ended without being completed, or was not added because another item had its id or its unique key.
+ * `completed`: its member was completed.
  */
 export type PlaceState = 'open' | 'ended' | 'completed'
 

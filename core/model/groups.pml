@@ -23,6 +23,9 @@
  *   DROP_REPORTS          stranded  A drop of the member's queue ends the places of members that live.
  *   BEHIND_ENDS           stranded  A member that ends without completion also ends the places of the steps behind it.
  *   REFUSED_ENDS          stranded  If the add of a member returns false, the queue that refuses it ends its place.
+ *   REPEAT_IS_NONE        early     An add that finds the member of its own place in the way is a repeat, and refuses nothing.
+ *   REFUSED_IF_OPEN       lost      A refusal does not change a place that is filled.
+ *   ADDED_OPENS           early     The add of a member that was refused before opens its place.
  *   LATER_STEP            stranded  A place ignores reports of steps that come before one whose report it has seen.
  *   EXPIRE_UNSEALED       lost      Only a group that is not sealed expires.
  */
@@ -35,7 +38,8 @@
 #define RUNS 2    /* requeues and replacements of one member */
 #endif
 
-mtype = { open, ended, completed }
+mtype = { open, ended, completed, refused, added }
+/* Places are open, ended, completed or refused, which is ended, too; reports also say that a member was added after a refusal. */
 
 /* The group: `group` is its number, 0 if there is none. */
 byte group, groups, filled;
@@ -49,7 +53,7 @@ bool fired_ended[GROUPS + 1], fired_completed[GROUPS + 1], was_sealed[GROUPS + 1
  * could be requeued. */
 byte member_of[PLACES], runs[PLACES], joined[PLACES];
 mtype state[PLACES];
-bool dead[PLACES], has_member_ended[PLACES];
+bool dead[PLACES], has_member_ended[PLACES], was_refused[PLACES];
 bool far_dropped;
 
 /* Whether FAR is a follow-up of NEAR, and whether it is on its way to the other queue. */
@@ -64,7 +68,7 @@ chan outbox = [REPORTS] of { byte, byte, mtype };
 byte on_the_way[PLACES];
 
 byte number, p, at;
-mtype what;
+mtype what, now_is;
 bool lost, twice, early, stranded;
 
 /* All places are filled. What fires must agree with what the members are, unless a report is on the way. */
@@ -111,12 +115,18 @@ inline fill(step, whose, where, now) {
 	:: group == 0 || GROUP_NUMBER && whose != group || ENDED_IS_FINAL && has_ended
 	:: LATER_STEP && where == FAR && step < step_seen
 	:: else ->
+		now_is = now;
 		if
-		:: now == open && filled > 0 -> filled--
-		:: now != open -> filled++
+		:: now == refused && REFUSED_IF_OPEN && place[where] != open -> now_is = place[where]
+		:: now == added -> now_is = (place[where] == refused -> open : place[where])
 		:: else
 		fi;
-		place[where] = now;
+		if
+		:: now_is == open && filled > 0 -> filled--
+		:: now_is != open -> filled++
+		:: else
+		fi;
+		place[where] = now_is; now_is = 0;
 		if
 		:: where == FAR -> step_seen = step
 		:: else
@@ -128,6 +138,16 @@ inline fill(step, whose, where, now) {
 	fi
 }
 
+/* A queue reports what a place is now. */
+inline send(step, where, now) {
+	on_the_way[where]++;
+	if
+	:: step == FAR -> outbox!member_of[where], where, now
+	:: step == NEAR && (defers || BEHIND_DEFERRED && len(deferred) > 0) -> deferred!member_of[where], where, now
+	:: else -> fill(step, member_of[where], where, now)
+	fi
+}
+
 /* A member reports what its place is now, or the one behind it. */
 inline report_place(step, where, now) {
 	state[where] = now;
@@ -135,12 +155,7 @@ inline report_place(step, where, now) {
 	:: now != open -> has_member_ended[where] = true
 	:: else
 	fi;
-	on_the_way[where]++;
-	if
-	:: step == FAR -> outbox!member_of[where], where, now
-	:: step == NEAR && (defers || BEHIND_DEFERRED && len(deferred) > 0) -> deferred!member_of[where], where, now
-	:: else -> fill(step, member_of[where], where, now)
-	fi
+	send(step, where, now)
 }
 
 inline report(step, now) {
@@ -171,7 +186,40 @@ inline add_member(where) {
 	member_of[where] = group;
 	joined[where] = group;
 	state[where] = open; dead[where] = false; has_member_ended[where] = false;
-	on_the_way[where] = 0; runs[where] = 0
+	on_the_way[where] = 0; runs[where] = 0; was_refused[where] = false
+}
+
+/* Another item has the id of the member: it is not added. */
+inline refuse_member(where) {
+	printf("refuse_member: place %d\n", where);
+	add_member(where);
+	was_refused[where] = true;
+	if
+	:: REFUSED_ENDS -> state[where] = ended; has_member_ended[where] = true; send(where, where, refused)
+	:: else -> member_of[where] = 0
+	fi
+}
+
+/* The add is called once more. A member that has ended and was not kept is refused then, if another item has its id by now. */
+inline repeat_add(where) {
+	printf("repeat_add: place %d\n", where);
+	runs[where]++;
+	if
+	:: lives(where) && REPEAT_IS_NONE
+	:: else -> send(where, where, refused)
+	fi
+}
+
+/* A member that was refused is added after all. */
+inline add_refused(where) {
+	printf("add_refused: place %d\n", where);
+	runs[where]++;
+	was_refused[where] = false;
+	state[where] = open;
+	if
+	:: ADDED_OPENS -> send(where, where, added)
+	:: else
+	fi
 }
 
 /* The first member of a chain brings along the second one. */
@@ -182,13 +230,13 @@ inline add_chain() {
 }
 
 /* The other queue adds the follow-up, or refuses it: another item has its id. */
-inline add_follow_up(refused) {
-	printf("add_follow_up: refused %d\n", refused);
+inline add_follow_up(is_refused) {
+	printf("add_follow_up: refused %d\n", is_refused);
 	follow_up = false;
 	arrived = true;
 	if
-	:: refused && REFUSED_ENDS -> report_place(FAR, FAR, ended)
-	:: refused && !REFUSED_ENDS -> member_of[FAR] = 0
+	:: is_refused && REFUSED_ENDS -> report_place(FAR, FAR, ended)
+	:: is_refused && !REFUSED_ENDS -> member_of[FAR] = 0
 	:: else
 	fi
 }
@@ -244,6 +292,12 @@ inline step_of_member(where) {
 	if
 	:: d_step { group != 0 && joined[where] < group && !follow_up && !(where == FAR && far_dropped) && !sealed && !has_ended && !dead[where] && !lives(where) ->
 		chain = (joined[NEAR] == group || joined[FAR] == group -> chain : false); add_member(where) }
+	:: d_step { group != 0 && joined[where] < group && has_room && !follow_up && !(where == FAR && far_dropped) && !sealed && !has_ended && !dead[where] && !lives(where) ->
+		chain = (joined[NEAR] == group || joined[FAR] == group -> chain : false); refuse_member(where) }
+	:: d_step { group != 0 && joined[where] == group && member_of[where] == group && has_room && !chain && !dead[where] &&
+		runs[where] < RUNS -> repeat_add(where) }
+	:: d_step { group != 0 && joined[where] == group && was_refused[where] && has_room && !chain && !has_ended &&
+		runs[where] < RUNS -> add_refused(where) }
 	:: d_step { lives(where) && has_room -> dead[where] = false; report(where, completed) }
 	:: d_step { lives(where) && has_room -> dead[where] = true; report(where, ended) }
 	:: d_step { lives(where) && has_room -> report(where, ended) } /* removed, cancelled */

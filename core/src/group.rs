@@ -38,9 +38,9 @@ impl NewGroup {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PlaceState {
-    /// No end of its member has been reported: it lives, or was not added.
+    /// No end of its member has been reported.
     Open,
-    /// Its member has ended without being completed.
+    /// Its member has ended without being completed, or was not added because another item had its id or its unique key.
     Ended,
     /// Its member was completed.
     Completed,

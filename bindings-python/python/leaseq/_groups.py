@@ -34,9 +34,9 @@ class PlaceState(str, Enum):
     """What is known of one place of a group. A member is also a text, its name."""
 
     OPEN = "open"
-    """No end of its member has been reported: it lives, or was not added."""
+    """No end of its member has been reported."""
     ENDED = "ended"
-    """Its member has ended without being completed."""
+    """Its member has ended without being completed, or another item had its id or unique key."""
     COMPLETED = "completed"
     """Its member was completed."""
 

@@ -47,12 +47,14 @@ pub(crate) const IN_FIELD: u32 = 500;
 pub(crate) const OPEN: u8 = b'-';
 pub(crate) const ENDED: u8 = b'e';
 pub(crate) const COMPLETED: u8 = b'c';
+/// The member of the place was not added: it has ended.
+pub(crate) const REFUSED: u8 = b'r';
 
 /// What is missing is open, and what cannot be read, too.
 pub(crate) fn read_state(letter: Option<&u8>) -> PlaceState {
     match letter {
         Some(&COMPLETED) => PlaceState::Completed,
-        Some(&ENDED) => PlaceState::Ended,
+        Some(&ENDED | &REFUSED) => PlaceState::Ended,
         _ => PlaceState::Open,
     }
 }

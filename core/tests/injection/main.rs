@@ -16,6 +16,7 @@ mod groups;
 mod history;
 mod keys;
 mod keys_again;
+mod refused;
 mod scenarios;
 mod schedules;
 mod successor_follow_ups;

@@ -3,6 +3,7 @@
 use leaseq::{
     DropOptions, FailOptions, FollowUp, Item, NewGroup, On, PlaceState, Revision, State, WorkQueue,
 };
+use leaseq_test_support::eventually;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -76,6 +77,8 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
     let mut holders: [Holders; 3] = Default::default();
     let queue_of = |place: u32| place as usize % queues.len();
     let (mut added, sealed_at) = (0, rng.random_range(0..500));
+    // Members that were not added, because another item had their unique key.
+    let mut refused = Vec::new();
     for step in 0..500 {
         if step == sealed_at {
             assert!(home.seal_group(&group, MEMBERS + 1).await.unwrap());
@@ -84,8 +87,15 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
         let (queue, holders) = (queues[at], &mut holders[at]);
         match rng.random_range(0..30) {
             0..5 if added < MEMBERS => {
+                let queue = queues[queue_of(added)];
+                let is_taken = rng.random_bool(0.2);
+                if is_taken {
+                    let owner = item(format!("has {added}")).unique(format!("u{added}"));
+                    assert!(queue.add_item(owner).await.unwrap());
+                    refused.push(added);
+                }
                 let item = member(added, &mut rng).in_group(&group, added);
-                assert!(queues[queue_of(added)].add_item(item).await.unwrap());
+                assert_eq!(queue.add_item(item).await.unwrap(), !is_taken);
                 added += 1;
             }
             5..10 => holders.lease(queue, &mut rng).await,
@@ -94,6 +104,14 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
             16..23 if added > 0 => {
                 let place = rng.random_range(added.saturating_sub(12)..added);
                 change(queues[queue_of(place)], place.to_string(), &mut rng).await;
+            }
+            27 if !refused.is_empty() => {
+                let at = rng.random_range(0..refused.len());
+                let place = refused[at];
+                let item = member(place, &mut rng).in_group(&group, place);
+                if queues[queue_of(place)].add_item(item).await.unwrap() {
+                    refused.swap_remove(at);
+                }
             }
             23 if rng.random_bool(0.1) => _ = queue.purge(State::Ready).await.unwrap(),
             24 if at > 0 && rng.random_bool(0.1) => {
@@ -112,6 +130,14 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
         holders.complete_all(bench, queue).await;
     }
 
+    // A client whose server is busy leaves reports to others for a while.
+    let all_reported = async || {
+        for queue in queues {
+            queue.light_clean().await.unwrap();
+        }
+        home.group("g").await.unwrap().unwrap().ended == MEMBERS
+    };
+    assert!(eventually(PATIENT, all_reported).await, "{:?}", home.group("g").await);
     // Nothing is to come but the last place.
     let info = home.group("g").await.unwrap().unwrap();
     assert_eq!((info.places, info.ended), (Some(MEMBERS + 1), MEMBERS));
@@ -130,6 +156,8 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
         assert!(far.complete(&take(&far).await).await.unwrap());
     };
     end(MEMBERS).await;
+    let have_been_added = async || calls.counts().await.unwrap().ready == 2;
+    assert!(eventually(PATIENT, have_been_added).await);
     let called = if all_completed { ["done", "ended"] } else { ["ended", "failed"] };
     assert_eq!(done(&calls).await, called);
     // Members of a group that has ended fill nothing.

@@ -53,6 +53,7 @@ mod progress;
 mod query;
 mod rate;
 mod rate_waits;
+mod refused_members;
 mod retain;
 mod schedules;
 mod settings;

@@ -106,8 +106,8 @@ impl Producer {
     /// and a member that has ended is not added again. Until all of this is done, nothing follows the group; if nobody
     /// completes it, it is forgotten a day after its last change.
     ///
-    /// A job that is [not added](JobRef::added), because another one has its id or its unique key, never ends for the
-    /// group. Middleware is around the members.
+    /// A job that is [not added](JobRef::added), because another one has its id or its unique key, counts as ended without
+    /// success. Middleware is around the members.
     ///
     /// # Errors
     /// `Invalid` for a group without jobs or with more than 100,000, and for one that was added with another number of

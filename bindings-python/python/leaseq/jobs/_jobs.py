@@ -219,9 +219,9 @@ class Jobs:
         May be repeated after an error, or after the program was killed: what was added before
         stays, and a member that has ended is not added again. Until all of this is done, nothing
         follows the group; if nobody completes it, it is forgotten a day after its last change. A
-        job that is not added, because another one has its id or its unique key, never ends for
-        the group. Raises `InvalidError` also for a group that was added with another number of
-        jobs.
+        job that is not added, because another one has its id or its unique key, counts as ended
+        without success. Raises `InvalidError` also for a group that was added with another number
+        of jobs.
 
         >>> jobs = Jobs()
         >>> @jobs.job("page")

@@ -25,17 +25,20 @@ pub(super) async fn add(
 ) -> Result<Vec<bool>> {
     // Of items with the same id in one batch only the first can be added.
     let mut seen = HashSet::with_capacity(items.len());
-    let first: Vec<&Item> = items.iter().filter(|item| seen.insert(&item.id)).collect();
+    let (first, again): (Vec<&Item>, Vec<&Item>) =
+        items.iter().partition(|item| seen.insert(&item.id));
+    // The places of members have ended then.
+    let refused: Vec<&Item> = again.into_iter().filter(|item| item.group.is_some()).collect();
     let ids: Vec<_> = first.iter().map(|item| store_id(&item.id)).collect();
     let highest = first.iter().map(|item| item.priority).max().unwrap_or(0);
-    let extended = first.iter().any(|item| has_more_options(item));
+    let extended = !refused.is_empty() || first.iter().any(|item| has_more_options(item));
     let script = if extended { Script::AddExtended } else { Script::Add };
     let reply = engine
         .run_with(usize::from(highest) + 1, queue, script, request_id, |command| {
-            fill(command, queue, &ids, &first, extended, request_id);
+            fill(command, queue, &ids, &first, &refused, extended, request_id);
         })
         .await?;
-    // A member of a group that was replaced reports its end.
+    // A member of a group that was replaced or refused reports its end.
     let answers = follow_ups::added(engine, queue, reply::text(reply)?).await;
     if answers.ends_with('n') {
         engine.announce(queue).await;
@@ -49,12 +52,13 @@ pub(super) async fn add(
     Ok(items.iter().map(&mut answer).collect())
 }
 
-/// Adds the arguments that `scripts/add.lua` reads.
+/// Adds the arguments that `scripts/add.lua` reads. `refused`: members that have the id of one of the items, and are not added.
 pub(super) fn fill(
     command: &mut Cmd,
     queue: &QueueName,
     ids: &[StoredId<'_>],
     items: &[&Item],
+    refused: &[&Item],
     extended: bool,
     request_id: &RequestId,
 ) {
@@ -71,6 +75,8 @@ pub(super) fn fill(
         command.arg(&*record);
         follow_ups.extend(packed.map(|packed| (i + 1, packed)));
     }
+    let refused = refused.iter().filter_map(|item| pack_follow_ups(queue, item));
+    follow_ups.extend((items.len() + 1..).zip(refused));
     add_options(command, items);
     if extended {
         add_more_options(command, items, &follow_ups);

@@ -23,6 +23,7 @@ const IS_MEMBER: u8 = 2;
 /// It has one follow-up, which a completion fires, for its own queue, and which is as plain items are, but perhaps for follow-ups
 /// of its own and the trigger: a step of a chain.
 const IS_PLAIN: u8 = 4;
+// 8 and 16 are of names that `scripts/parts/note_places.lua` makes.
 /// The fields of a packed item: what comes behind its length and before its id.
 const FIELDS: usize = 35;
 

@@ -63,7 +63,7 @@ pub(super) async fn swap_schedule(
         if items.is_empty() {
             command.arg(&number::salt(request_id)[..]).arg(MAX_SCHEDULES);
         } else {
-            add::fill(command, queue, &ids, &items, true, request_id);
+            add::fill(command, queue, &ids, &items, &[], true, request_id);
         }
         command.arg(&*swap.name).arg(&*swap.expected).arg(&*swap.version).arg(&*swap.body);
         match swap.next_ms {

@@ -134,7 +134,7 @@ scripts! {
         { "make_room" in "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
-        "add_extended" "add_items"];
+        "add_extended" { "note_places" in "record" "attached" "find_names" "owner_of_packed" "note_places" } "add_items"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "key_hooks" "plain_keys" "plain_tick" "next_due"

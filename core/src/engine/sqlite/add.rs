@@ -12,7 +12,7 @@ use super::successors::Successor;
 use super::{
     endings, events,
     extra::{self, Extra},
-    follow_ups, successors, unique,
+    follow_ups, members, successors, unique,
 };
 use crate::Result;
 use crate::engine::Ended;
@@ -130,10 +130,20 @@ impl<'a> Adding<'a> {
     }
 
     fn add(&mut self, item: &'a Item, trigger: Option<&Trigger>) -> Result<bool> {
+        let number = self.db.next_number();
+        let added = self.add_as(number, item, trigger)?;
+        match &item.group {
+            Some(place) if added => members::join(self.db, self.queue, number, place)?,
+            Some(place) => members::refuse(self.db, self.queue, item, place)?,
+            None => {}
+        }
+        Ok(added)
+    }
+
+    fn add_as(&mut self, number: i64, item: &'a Item, trigger: Option<&Trigger>) -> Result<bool> {
         if self.refused.contains(item.id.as_ref()) {
             return Ok(false);
         }
-        let number = self.db.next_number();
         let first = *self.first.get_or_insert(number);
         let now = self.db.now as i64;
         let place = Place { number, position: number, added_at: now, since: 0, has_large: false };

@@ -7,11 +7,11 @@ use rusqlite::{OptionalExtension, params};
 use super::add::{self, add_fired};
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::follow_ups::{COMPLETES, ENDS, Kinds, PLACE_ENDS, PLACE_OPENS, any_deferred};
+use super::follow_ups::{Kinds, any_deferred};
 use super::groups::{self, Member};
+use super::members::Report;
 use super::packed_items::unpack;
 use crate::Result;
-use crate::group::PlaceState;
 use crate::item::{FollowUp, Item, Trigger};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
@@ -84,8 +84,8 @@ fn step(db: &Database, queue: i64) -> Result<()> {
             }
         }
         db.run("DELETE FROM deferred WHERE sequence = ?1", |s| s.execute([note.sequence]))?;
-        if let (Some(member), Some(state)) = (member, place_state(note.kinds))
-            && let Some(other) = groups::fill(db, &member, state)?
+        if let (Some(member), Some(report)) = (member, Report::of(note.kinds))
+            && let Some(other) = groups::fill(db, &member, report)?
             && other != queue
         {
             queues.push(other);
@@ -117,17 +117,6 @@ fn next(db: &Database, queue: i64) -> Result<Option<Note>> {
         })
         .optional()
     })
-}
-
-/// What the place of a member is now, whose note has these kinds.
-fn place_state(kinds: Kinds) -> Option<PlaceState> {
-    if kinds & PLACE_OPENS != 0 {
-        Some(PlaceState::Open)
-    } else if kinds & COMPLETES != 0 {
-        Some(PlaceState::Completed)
-    } else {
-        (kinds & (ENDS | PLACE_ENDS) != 0).then_some(PlaceState::Ended)
-    }
 }
 
 /// What the note fires, about how many bytes these are, and the place of a member.

@@ -21,6 +21,10 @@ pub(super) const ENDS: Kinds = 4;
 pub(super) const PLACE_ENDS: Kinds = 8;
 /// Nothing fires, but the place of a member is open again.
 pub(super) const PLACE_OPENS: Kinds = 16;
+/// Nothing fires, but a member was not added.
+pub(super) const PLACE_REFUSED: Kinds = 32;
+/// Nothing fires, but a member was added whose place may have been refused before.
+pub(super) const PLACE_ADDED: Kinds = 64;
 
 /// Stores the follow-ups of an item, and its place in a group; returns the number that `extra` keeps.
 pub(super) fn store(
@@ -103,6 +107,21 @@ pub(super) fn die(db: &Database, queue: i64, number: i64) -> Result<()> {
 pub(super) fn requeue(db: &Database, queue: i64, number: i64) -> Result<()> {
     match find(db, number)? {
         Some(fired) => note(db, queue, &fired, PLACE_OPENS, false, None),
+        None => Ok(()),
+    }
+}
+
+/// The member with this id was not added, because another item was in its way. See `members.rs`.
+pub(super) fn refuse(db: &Database, queue: i64, id: &[u8], place: &GroupPlace) -> Result<()> {
+    let follow_ups = store(db, queue, &[], Some(place))?;
+    let fired = Fired { follow_ups, id: id.to_vec(), state: None, expires_at: None };
+    note(db, queue, &fired, PLACE_REFUSED, true, None)
+}
+
+/// The member was added, and its place may have been refused before.
+pub(super) fn join(db: &Database, queue: i64, number: i64) -> Result<()> {
+    match find(db, number)? {
+        Some(fired) => note(db, queue, &fired, PLACE_ADDED, false, None),
         None => Ok(()),
     }
 }

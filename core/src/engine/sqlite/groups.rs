@@ -3,10 +3,11 @@
 use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
+use super::members::Report;
 use super::{endings, follow_ups};
 use crate::Result;
 use crate::engine::generation::NO_SALT;
-use crate::engine::groups::{COMPLETED, ENDED, IN_FIELD, OPEN, read_state};
+use crate::engine::groups::{IN_FIELD, OPEN, read_state};
 use crate::engine::{ChangeGroup, Ended, Generation, GroupChange, StoredGroup};
 use crate::group::PlaceState;
 use crate::item::Item;
@@ -201,7 +202,7 @@ impl Member {
 }
 
 /// Fills a place, or opens it. Returns the queue of the group if that has ended.
-pub(super) fn fill(db: &Database, member: &Member, state: PlaceState) -> Result<Option<i64>> {
+pub(super) fn fill(db: &Database, member: &Member, report: Report) -> Result<Option<i64>> {
     const WRITE: &str = "INSERT INTO group_field (number, field, states) VALUES (?1, ?2, ?3)
         ON CONFLICT (number, field) DO UPDATE SET states = ?3";
     let sql = format!(
@@ -222,6 +223,8 @@ pub(super) fn fill(db: &Database, member: &Member, state: PlaceState) -> Result<
         states.resize(at + 1, OPEN);
     }
     let before = read_state(states.get(at));
+    states[at] = report.after(states[at]);
+    let state = read_state(states.get(at));
     let count = |count: u32, now: bool, before: bool| {
         (count + u32::from(now)).saturating_sub(u32::from(before))
     };
@@ -229,11 +232,6 @@ pub(super) fn fill(db: &Database, member: &Member, state: PlaceState) -> Result<
     found.ended = count(found.ended, is_filled(state), is_filled(before));
     let is_completed = |state| state == PlaceState::Completed;
     found.completed = count(found.completed, is_completed(state), is_completed(before));
-    states[at] = match state {
-        PlaceState::Open => OPEN,
-        PlaceState::Ended => ENDED,
-        PlaceState::Completed => COMPLETED,
-    };
     db.run(WRITE, |s| s.execute(params![found.number, field, states]))?;
     let has_ended = found.end_if_filled(db)?;
     found.write(db)?;

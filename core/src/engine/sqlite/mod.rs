@@ -43,6 +43,7 @@ mod leasing;
 mod list;
 mod location;
 mod maintenance;
+mod members;
 mod mend;
 mod noted_events;
 mod numbers;

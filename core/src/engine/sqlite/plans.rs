@@ -128,7 +128,8 @@ fn use_groups(db: &mut Database, name: &QueueName) {
     let generation = groups::change(db, name, &create).unwrap().unwrap();
     let group = Group { queue: name.clone(), id: "g".into(), generation };
     let member = Item::new("m").with_id("member").in_group(&group, 501);
-    add::add(db, name, &[member]).unwrap();
+    let refused = member.clone().in_group(&group, 502).unique("member");
+    add::add(db, name, &[member, refused]).unwrap();
     let target = || Target { id: "member".into(), generation: None };
     let bury = Bury { target: target(), error: "no".into() };
     change::bury(db, name, &[bury]).unwrap();
@@ -137,7 +138,7 @@ fn use_groups(db: &mut Database, name: &QueueName) {
     let seal = change(GroupChange::Seal { generation, places: 600 });
     assert!(groups::change(db, name, &seal).unwrap().is_some());
     let found = groups::read(db, name, b"g", 500, 10).unwrap().unwrap();
-    assert_eq!((found.ended, found.states[1]), (1, PlaceState::Ended));
+    assert_eq!((found.ended, &found.states[1..3]), (2, &[PlaceState::Ended; 2][..]));
     let remove = change(GroupChange::Remove { generation });
     assert!(groups::change(db, name, &remove).unwrap().is_some());
 }

@@ -213,7 +213,7 @@ CREATE INDEX extra_follow_ups ON extra (follow_ups) WHERE follow_ups IS NOT NULL
 -- Notes of ends whose follow-ups are to be added: usually in the transaction that writes them.
 --   sequence   a number of the sequence
 --   kinds      what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run); 8 if the place of a member ends although
---              nothing fires, 16 if it is open again
+--              nothing fires, 16 if it is open again; 32 if a member was refused, 64 if it was added
 --   last       1 if there will be no other note about them
 --   id, result   of the item that has ended
 CREATE TABLE deferred (
@@ -250,7 +250,7 @@ CREATE UNIQUE INDEX item_group_id ON item_group (queue, id);
 CREATE INDEX item_group_changed ON item_group (changed) WHERE places = 0 OR has_ended = 1;
 CREATE INDEX item_group_follow_up ON item_group (follow_up) WHERE follow_up IS NOT NULL;
 
--- The states of 500 places of a group, a letter each: - open, e ended, c completed. What is missing is open.
+-- The states of 500 places of a group, a letter each: - open, e ended, c completed, r refused. What is missing is open.
 CREATE TABLE group_field (
     number INTEGER NOT NULL,
     field  INTEGER NOT NULL,

@@ -56,7 +56,7 @@ for index = 0, math.ceil(places / IN_FIELD) - 1 do fields[#fields + 1] = field_o
 group.places, group.ended, group.completed, group.changed = places, 0, 0, now
 for _, states in ipairs(redis.call('HMGET', GROUPS, unpack(fields))) do
   states = string.sub(states or '', 1, math.min(IN_FIELD, left))
-  group.ended = group.ended + select(2, string.gsub(states, '[ec]', ''))
+  group.ended = group.ended + select(2, string.gsub(states, '[ecr]', ''))
   group.completed = group.completed + select(2, string.gsub(states, 'c', ''))
   left = left - IN_FIELD
 end

@@ -6,13 +6,21 @@ for i = at + 1, options_end, 4 do options[tonumber(ARGV[i])] = i + 1 end
 -- The options that only extended queues know.
 local extended, usual, differing = options_end < #ARGV, options_end + 1, {}
 local keys, named, conflict, keyed, followed = {}, {}, false, false, {} -- keys, followed: by index
+local members -- index of a member of a group to where its name is; nil: there are none. See parts/note_places.lua
 if extended then
   local place = usual + 3
   local differing_end = place + 4 * tonumber(ARGV[place])
   for i = place + 1, differing_end, 4 do differing[tonumber(ARGV[i])] = i + 1 end
   place = differing_end + 1
   local follow_ups_end = place + 3 * tonumber(ARGV[place])
-  for i = place + 1, follow_ups_end, 3 do followed[tonumber(ARGV[i])] = i + 1 end
+  for i = place + 1, follow_ups_end, 3 do
+    local index = tonumber(ARGV[i])
+    followed[index] = i + 1
+    if string.byte(ARGV[i + 1]) % 4 >= 2 then
+      members = members or {}
+      members[index] = i + 1
+    end
+  end
   keyed = ARGV[follow_ups_end + 1] == '1'
   place = follow_ups_end + 3
   conflict = ARGV[place - 1] == '1'
@@ -53,16 +61,14 @@ end
 
 -- Writes the follow-ups of the new items. `number_of`: index of an item that is added to its number.
 local function write_follow_ups(number_of)
-  local names, n, has_members, byte = {}, 0, false, string.byte
+  local names, n = {}, 0
   for i = 1, next(followed) and count or 0 do
     local name_at = followed[i]
     if name_at and number_of[i] then
-      local name = ARGV[name_at]
-      names[n + 1], names[n + 2], n = name, ARGV[name_at + 1], n + 2
-      has_members = has_members or byte(name) % 4 >= 2
+      names[n + 1], names[n + 2], n = ARGV[name_at], ARGV[name_at + 1], n + 2
     end
   end
-  if has_members then redis.call('HSET', META, 'members', 1) end
+  if members then redis.call('HSET', META, 'members', 1) end
   if #names > 0 then redis.call('HSET', FOLLOW_UPS, unpack(names)) end
   followed = {}
 end

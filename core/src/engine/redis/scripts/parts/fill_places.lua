@@ -1,6 +1,16 @@
 -- Fills places, in the order of the reports; each has the number of its `entry`. The notes of groups that end come first, then
 -- one command writes all else, with the number of the last report of the lane. The lane itself comes later: if the step stops in
 -- between, these reports are known, so one that comes alone once more changes nothing.
+local IS_FILLED, IS_COMPLETED = { e = 1, c = 1, r = 1 }, { c = 1 }
+
+-- What the state of a place becomes. A refusal says nothing of a place that is filled, and a member that is added opens only
+-- one that was refused.
+local function state_after(before, report)
+  if report == 'r' then return IS_FILLED[before] and before or 'r' end
+  if report == '+' then return before == 'r' and '-' or before end
+  return report
+end
+
 local function fill_places(reports, lane)
   local filled = redis.call('HGET', GROUPS, 'L' .. lane)
   local last = filled and count_of(filled) or 0
@@ -29,14 +39,15 @@ local function fill_places(reports, lane)
   for i, found in ipairs(redis.call('HMGET', GROUPS, unpack(fields))) do states[fields[i]] = found or '' end
   local ended, values, written = {}, { 'L' .. lane, reports[#reports].entry }, {}
   for _, report in ipairs(reports) do
-    local group, field, state = report.group, report.field, report.state
+    local group, field = report.group, report.field
     if group and not group.over then
       local at, known = report.place % IN_FIELD + 1, states[field]
       known = known .. string.rep('-', at - #known)
       local before = string.sub(known, at, at)
+      local state = state_after(before, report.state)
       states[field] = string.sub(known, 1, at - 1) .. state .. string.sub(known, at + 1)
-      group.ended = group.ended + (state ~= '-' and 1 or 0) - ((before == 'e' or before == 'c') and 1 or 0)
-      group.completed = group.completed + (state == 'c' and 1 or 0) - (before == 'c' and 1 or 0)
+      group.ended = group.ended + (IS_FILLED[state] or 0) - (IS_FILLED[before] or 0)
+      group.completed = group.completed + (IS_COMPLETED[state] or 0) - (IS_COMPLETED[before] or 0)
       group.changed = now
       if group.ended == group.places then
         group.over = true

@@ -3,7 +3,7 @@
 --                         these are completed; 1 if it has ended, else 0; when it was changed last; and the name of its
 --                         follow-ups, or nothing
 --   `P`, an index, a space, a number, a space and the id   the states of IN_FIELD places of that group, a letter each: `-` open,
---                         `e` ended, `c` completed. What is missing is open
+--                         `e` ended, `c` completed, `r` refused, which has ended too. What is missing is open
 --   `L` and a lane        the number of the last report that was filled in: see parts/fill_places.lua
 -- In AWAITED and ENDINGS a group is GROUP_MARK and its stored id, which is no stored id of an item.
 local IN_FIELD, MOST_PLACES, GROUP_LASTS, GROUP_MARK = 500, 100000, 86400000, '\1G'

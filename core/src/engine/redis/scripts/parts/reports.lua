@@ -5,7 +5,12 @@ local function is_of_member(note) return string.byte(note.name) % 4 >= 2 end
 --   its length (4 bytes), 0, the place (4 bytes), the length of the name of the group's queue (a byte), this, the length of the
 --   stored id of the group (2 bytes), this, its number
 local function report_of(note)
-  local state = note.letter == OPENED and '-' or note.kinds % 2 == 1 and 'c' or note.kinds >= 4 and 'e'
+  local flags, state = string.byte(note.name), nil
+  if flags >= 8 then
+    state = flags >= 16 and '+' or 'r' -- see parts/note_places.lua
+  else
+    state = note.letter == OPENED and '-' or note.kinds % 2 == 1 and 'c' or note.kinds >= 4 and 'e'
+  end
   if not state then return nil end
   local packed, at = note.packed, note.first
   local length, on, place, queue_length = struct.unpack('>I4BI4B', packed, at)
