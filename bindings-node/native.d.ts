@@ -112,6 +112,8 @@ export declare class NativeQueue {
   /** Answers with a boolean. */
   sealGroup(call: number, queue: string, id: string | Uint8Array, generation: string, places: number): void
   /** Answers with a boolean. */
+  cancelGroup(call: number, queue: string, id: string | Uint8Array, generation: string): void
+  /** Answers with a boolean. */
   removeGroup(call: number, queue: string, id: string | Uint8Array, generation: string): void
   /** Answers with a group, or null. */
   group(call: number, id: string | Uint8Array): void

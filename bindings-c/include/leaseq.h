@@ -1820,6 +1820,19 @@ leaseq_status leaseq_queue_seal_group(const leaseq_queue *queue,
                                       leaseq_error **error);
 
 /**
+ * Cancels the members of a group, in any queue, also those that are added later: each as leaseq_queue_cancel() does it.
+ * Members that have ended stay as they are, and a dead one that is requeued later is not cancelled. The group goes on: it
+ * ends when all its places are filled, and then adds its follow-ups. Members are cancelled soon, usually before the call
+ * returns if they are not many. `*cancelled` is true if there is such a group, and it had not ended; false if it has ended,
+ * or is gone. It may be NULL.
+ * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a group of another queue; an error of every operation.
+ */
+leaseq_status leaseq_queue_cancel_group(const leaseq_queue *queue,
+                                        const leaseq_group *group,
+                                        bool *cancelled,
+                                        leaseq_error **error);
+
+/**
  * Removes a group; the handle stays to be freed. Its members stay, and their ends fill nothing any more; if the group
  * has not ended, its follow-ups are never added. `*removed` is false if it is gone; it may be NULL.
  * @return `LEASEQ_OK`; `LEASEQ_INVALID` for a group of another queue; an error of every operation.

@@ -141,6 +141,31 @@ pub unsafe extern "C" fn leaseq_queue_seal_group(
     }
 }
 
+/// Cancels the members of a group, in any queue, also those that are added later: each as leaseq_queue_cancel() does it.
+/// Members that have ended stay as they are, and a dead one that is requeued later is not cancelled. The group goes on: it
+/// ends when all its places are filled, and then adds its follow-ups. Members are cancelled soon, usually before the call
+/// returns if they are not many. `*cancelled` is true if there is such a group, and it had not ended; false if it has ended,
+/// or is gone. It may be NULL.
+/// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a group of another queue; an error of every operation.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn leaseq_queue_cancel_group(
+    queue: Option<&leaseq_queue>,
+    group: Option<&leaseq_group>,
+    cancelled: *mut bool,
+    error: *mut *mut leaseq_error,
+) -> leaseq_status {
+    // SAFETY: the conventions of the header.
+    unsafe {
+        status(error, || {
+            let cancelled = Out::wanted(cancelled, false);
+            let queue = given(queue, "queue")?;
+            let group = &given(group, "group")?.group;
+            cancelled.set(queue.run(async |queue| queue.cancel_group(group).await)?);
+            Ok(())
+        })
+    }
+}
+
 /// Removes a group; the handle stays to be freed. Its members stay, and their ends fill nothing any more; if the group
 /// has not ended, its follow-ups are never added. `*removed` is false if it is gone; it may be NULL.
 /// @return `LEASEQ_OK`; `LEASEQ_INVALID` for a group of another queue; an error of every operation.

@@ -62,6 +62,20 @@ export abstract class GroupQueue extends OperatorQueue {
   }
 
   /**
+   * Cancels the members of a group, in any queue, also those that are added later: each as `cancel` does
+   * it. Members that have ended stay as they are, and a dead one that is requeued later is not cancelled.
+   * The group goes on: it ends when all its places are filled, and then adds its follow-ups. Members are
+   * cancelled soon, usually before the call resolves if they are not many. True: there is such a group, and
+   * it had not ended. False: it has ended, or is gone. `INVALID` also for a group of another queue.
+   */
+  cancelGroup(group: Group, options?: CallOptions): Promise<boolean> {
+    return call(this.native, { options, names: CALL }, (native) => {
+      const fields = groupFields(group)
+      return (slot) => native.cancelGroup(slot, ...fields)
+    })
+  }
+
+  /**
    * Removes a group. Its members stay, and their ends fill nothing any more; if the group has not ended,
    * its follow-ups are never added. False: it is gone. `INVALID` also for a group of another queue.
    */

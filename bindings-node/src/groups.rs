@@ -69,6 +69,20 @@ impl NativeQueue {
 
     /// Answers with a boolean.
     #[napi]
+    pub fn cancel_group(
+        &self,
+        call: u32,
+        queue: String,
+        id: Either<String, &[u8]>,
+        generation: String,
+    ) {
+        self.call(call, group(&queue, &id, &generation), |queue, group| async move {
+            Ok(Outcome::Bool(queue.cancel_group(&group).await?))
+        });
+    }
+
+    /// Answers with a boolean.
+    #[napi]
     pub fn remove_group(
         &self,
         call: u32,

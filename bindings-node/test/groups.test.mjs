@@ -38,6 +38,7 @@ onEachEngine('groups', (place) => {
     const next = await queue.lease(WAITING)
     assert.deepEqual([next.id, next.trigger.id, next.trigger.result], ['all', 'g', null])
     assert.equal((await queue.group('g')).hasEnded, true)
+    assert.equal(await queue.cancelGroup(group), false)
     assert.equal(await queue.removeGroup(group), true)
     assert.equal(await queue.removeGroup(group), false)
     assert.equal(await queue.group('g'), null)
@@ -131,6 +132,7 @@ onEachEngine('groups', (place) => {
       [() => queue.sealGroup(group, 100_001), /places.* 1 and 100000/],
       [() => queue.sealGroup(group, 1.5), /places, 1.5/],
       [() => queue.sealGroup(other, 1), /queue/],
+      [() => queue.cancelGroup(other), /queue/],
       [() => queue.removeGroup(other), /queue/],
       [() => queue.group(''), /id/],
       [() => queue.groupPlaces(other), /queue/],

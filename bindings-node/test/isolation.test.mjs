@@ -65,6 +65,7 @@ onEachEngine('beside other calls', (place) => {
       (q) => q.attachMany(half({ id: 'a', followUp: { on: 'dead', item: 'x' } })),
       (q) => q.createGroup('g', trap('followUps')),
       (q) => q.sealGroup(trap('queue'), 1),
+      (q) => q.cancelGroup(trap('generation')),
       (q) => q.removeGroup(trap('id')),
       (q) => q.group('g', trap('signal')),
       (q) => q.groupPlaces(trap('generation')),

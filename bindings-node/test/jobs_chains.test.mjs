@@ -142,6 +142,23 @@ onEachEngine('chains', (place) => {
     )
   })
 
+  test('a cancelled group runs no more', async () => {
+    const jobs = queued()
+    const members = [
+      ['sum', { n: 1 }],
+      ['other', { n: 2, k: 'x' }],
+    ]
+    const ends = { onSuccess: [['sum', { n: 99 }]], onFailure: [['sum', { n: 3 }]] }
+    const enqueued = await jobs.enqueueGroup(place.client, 'cancelled', members, ends)
+    assert.equal(await enqueued.cancel(), true)
+    assert.deepEqual(
+      (await run(jobs)).map(([n, , previousId]) => [n, previousId]),
+      [[3, 'cancelled']],
+    )
+    assert.equal((await enqueued.wait({ waitMs: 30_000 })).kind, 'ended')
+    assert.equal(await enqueued.cancel(), false)
+  })
+
   test('a group is added again after a crash', async () => {
     const jobs = defineJobs({ add: job() }, { queue: `chains-${number++}` })
     const queue = place.client.queue(jobs.queueOf('add'))

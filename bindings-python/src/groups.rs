@@ -73,6 +73,16 @@ impl Queue {
         })
     }
 
+    fn cancel_group<'py>(
+        &self,
+        py: Python<'py>,
+        bridge: Caller<'_, 'py>,
+        group: &Bound<'py, PyAny>,
+    ) -> Reply<'py> {
+        let group = group::read(group)?;
+        self.run(py, bridge, async move |queue| Ok(Answer::Flag(queue.cancel_group(&group).await?)))
+    }
+
     fn remove_group<'py>(
         &self,
         py: Python<'py>,

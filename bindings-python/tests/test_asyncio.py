@@ -84,7 +84,9 @@ def test_every_operation(url, run):
             assert (await queue.group("g")).places == 2
             assert await queue.group_places(group, 1) == ["open"]
             assert await queue.group_outcome("g", 0.001) is None
+            assert await queue.cancel_group(group) is True
             assert await queue.remove_group(group) is True
+            assert await queue.cancel_group(group) is False
             await queue.pause()
             assert await queue.lease(30, 0) is None
             await queue.resume()

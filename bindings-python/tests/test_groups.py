@@ -54,9 +54,21 @@ def test_the_calls_take_and_return_groups(queue: Queue) -> None:
     assert lease is not None
     assert lease.trigger is not None
     assert (lease.id, lease.trigger.id_bytes, lease.trigger.result) == ("all", b"\xff", None)
+    assert queue.cancel_group(group) is False
     assert queue.remove_group(group) is True
     assert queue.remove_group(group) is False
     assert queue.group(group.id) is None
+
+
+def test_the_members_of_a_cancelled_group_are_cancelled(queue: Queue) -> None:
+    group = queue.create_group("g")
+    queue.add_item(Item("x", group=group, place=0))
+    assert queue.cancel_group(group) is True
+    assert queue.add_item(Item("x", group=group, place=1)) is True
+    assert queue.counts().ready == 0
+    assert queue.group_places(group)[:2] == ["ended", "ended"]
+    assert queue.seal_group(group, 2) is True
+    assert queue.cancel_group(group) is False
 
 
 def test_a_wait_returns_how_the_group_has_ended(queue: Queue) -> None:
@@ -131,6 +143,11 @@ GROUP = Group("jobs", "g", "1aaaaa")
             lambda queue: queue.seal_group(Group("other", "g", "1aaaaa"), 1),
             InvalidError,
             "queue other",
+        ),
+        (
+            lambda queue: queue.cancel_group(Group("other", "g", "1aaaaa")),
+            InvalidError,
+            "a group of queue other was given to queue",
         ),
         (
             lambda queue: queue.remove_group(Group("other", "g", "1aaaaa")),

@@ -125,6 +125,28 @@ def test_jobs_follow_a_group_in_one_call(url):
         assert failing.wait().kind == "ended"
 
 
+def test_a_cancelled_group_runs_no_more(url):
+    jobs, seen = chained()
+    load, report, _ = types(jobs).values()
+    members = [load.new(1), report.new("never")]
+    then = {"on_success": [report.new("never")], "on_failure": [report.new("sees")]}
+    with leaseq.connect(url) as client:
+        added = jobs.enqueue_group(client, "g", members, **then)
+        assert added.cancel() is True
+        Worker(client, jobs, queues=["one", "two"], threads=1).run_until_idle()
+        assert seen == [("sees", "g", None, 1)]
+        assert added.wait().kind == "ended"
+        assert added.cancel() is False
+
+    async def cancel():
+        async with await leaseq.asyncio.connect(url) as client:
+            added = await jobs.aenqueue_group(client, "h", members)
+            assert await added.cancel() is True
+            assert (await added.wait()).kind == "ended"
+
+    asyncio.run(cancel())
+
+
 def test_a_group_is_added_again_after_a_crash(url):
     jobs, seen = chained()
     _, report, _ = types(jobs).values()

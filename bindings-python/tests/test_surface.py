@@ -117,6 +117,7 @@ def test_every_operation_of_the_contract_is_there():
         "attach_many",
         "create_group",
         "seal_group",
+        "cancel_group",
         "remove_group",
         "group",
         "group_outcome",

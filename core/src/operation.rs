@@ -104,7 +104,7 @@ operations! {
     SwapSchedule "swap_schedule" Step roles [Producer, Worker, Cleaner, Operator]
         calls ["put_schedule", "sync_schedules", "remove_schedule", "pause_schedule", "resume_schedule", "run_now"] rust [tick_schedules];
     ChangeGroup "change_group" Repeatable roles [Producer, Operator]
-        calls ["create_group", "seal_group", "remove_group"];
+        calls ["create_group", "seal_group", "cancel_group", "remove_group"];
     ReadGroup "read_group" Repeatable roles [Producer, Monitor, Operator]
         calls ["group", "group_places"];
     RecordHistory "record_history" Step roles [Worker, Cleaner] calls ["record_history"];

@@ -46,6 +46,24 @@ static void names(leaseq_queue *queue) {
     leaseq_group_free(NULL);
 }
 
+static void cancels(leaseq_queue *queue, leaseq_queue *other) {
+    leaseq_group *group = NULL;
+    OK(leaseq_queue_create_group(queue, TEXT("cancelled"), NULL, 0, &group, &error));
+    CHECK(add_member(queue, group, 0) && add_member(other, group, 1));
+    bool cancelled = false;
+    OK(leaseq_queue_cancel_group(queue, group, &cancelled, &error));
+    CHECK(cancelled);
+    OK(leaseq_queue_cancel_group(queue, group, NULL, &error));
+    leaseq_place_state states[2];
+    size_t found = 0;
+    OK(leaseq_queue_group_places(queue, group, 0, states, 2, &found, &error));
+    CHECK(found == 2 && states[0] == LEASEQ_PLACE_ENDED && states[1] == LEASEQ_PLACE_ENDED);
+    OK(leaseq_queue_seal_group(queue, group, 2, NULL, &error));
+    OK(leaseq_queue_cancel_group(queue, group, &cancelled, &error));
+    CHECK(!cancelled);
+    leaseq_group_free(&group);
+}
+
 static void ends(leaseq_queue *queue, leaseq_queue *other) {
     leaseq_item all = {.data = "all", .data_len = 3};
     leaseq_follow_up follow_ups[] = {{.item = &all, .on = LEASEQ_ON_DEAD, .with_trigger = true}};
@@ -161,6 +179,7 @@ static void mistakes(leaseq_queue *queue, leaseq_queue *other) {
     FAILS(LEASEQ_INVALID, leaseq_queue_seal_group(queue, group, 0, NULL, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_seal_group(queue, group, 100001, NULL, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_seal_group(other, group, 1, NULL, &error));
+    FAILS(LEASEQ_INVALID, leaseq_queue_cancel_group(other, group, NULL, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_remove_group(other, group, NULL, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_group_places(other, group, 0, &state, 1, &found, &error));
     FAILS(LEASEQ_INVALID, leaseq_queue_group_places(queue, group, 0, NULL, 1, &found, &error));
@@ -177,6 +196,7 @@ int main(void) {
     leaseq_client *client = connected();
     leaseq_queue *queue = queue_of(client, "groups"), *other = queue_of(client, "members");
     names(queue);
+    cancels(queue, other);
     ends(queue, other);
     jobs(queue);
     waits(queue);

@@ -32,6 +32,11 @@ export class EnqueuedGroup {
     const isOwn = !outcome?.info || outcome.info.group.generation === this.group.generation
     return isOwn ? outcome : { kind: 'gone', info: null }
   }
+
+  /** Cancels all its jobs that have not ended. False: the group has ended, or is gone. */
+  cancel({ signal }: { signal?: AbortSignal | undefined } = {}): Promise<boolean> {
+    return this.#queue.cancelGroup(this.group, { signal })
+  }
 }
 
 interface NewJobGroup {

@@ -982,6 +982,17 @@ class Queue:
         """
         return await self._native.seal_group(bridge(), group, places)
 
+    async def cancel_group(self, group: Group) -> bool:
+        """Cancel the members of a group, in any queue, also those that are added later.
+
+        Each is cancelled as `cancel` does it. Members that have ended stay as they are, and a dead
+        one that is requeued later is not cancelled. The group goes on: it ends when all its places
+        are filled, and then adds its follow-ups. Members are cancelled soon, usually before the call
+        returns if they are not many. True: there is such a group, and it had not ended. False: it
+        has ended, or is gone. Raises `InvalidError`, also for a group of another queue.
+        """
+        return await self._native.cancel_group(bridge(), group)
+
     async def remove_group(self, group: Group) -> bool:
         """Remove a group; false if it is gone.
 

@@ -22,6 +22,10 @@ pub(crate) enum GroupChange {
         generation: Generation,
         places: u32,
     },
+    /// And its members, unless it has ended.
+    Cancel {
+        generation: Generation,
+    },
     Remove {
         generation: Generation,
     },

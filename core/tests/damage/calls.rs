@@ -843,7 +843,11 @@ async fn grouping(stage: &mut Stage) {
         let leases = lease(&far, 1_000, secs(30)).await;
         assert_eq!(far.complete_many(&leases).await.unwrap(), [true; 1_000]);
     }
+    let places = (0..1_000u32).map(|n| item(format!("l{n}")).in_group(&large, n * 100 + 1));
+    far.add_items(places).await.unwrap();
     assert!(home.seal_group(&large, 100_000).await.unwrap());
+    assert!(home.cancel_group(&large).await.unwrap());
+    while far.light_clean().await.unwrap().next_in == Some(Duration::ZERO) {}
     assert_eq!(home.group("large").await.unwrap().unwrap().completed, 1_000);
     assert_eq!(home.group_places(&large, 99_000).await.unwrap().len(), 1_000);
     assert_eq!(lease(&home, 1_000, secs(30)).await.len(), 1_000);

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod broken;
+mod cancel_groups;
 #[path = "../support/damage.rs"]
 mod damage;
 mod events;

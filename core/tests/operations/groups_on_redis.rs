@@ -132,3 +132,37 @@ async fn what_belongs_to_no_group_is_damage() {
     stage.raw.set::<_, _, ()>("leaseq:{home}:groups", "no hash").unwrap();
     assert!(!stage.home.check().await.unwrap().is_sound());
 }
+
+#[tokio::test]
+async fn members_that_are_not_listed_are_damage() {
+    let mut stage = Stage::new().await;
+    let key = "leaseq:{far}:members";
+    let listed: Vec<Vec<u8>> = stage.raw.zrange(key, 0, -1).unwrap();
+    assert_eq!(listed.len(), 2);
+    stage.raw.zrem::<_, _, ()>(key, &listed[0]).unwrap();
+    stage.raw.zadd::<_, _, _, ()>(key, "home 1aaaaa no name at all", 0).unwrap();
+    stage.raw.hset::<_, _, _, ()>("leaseq:{far}:groups", "Jhome 1aaaaa", "?").unwrap();
+    assert!(!stage.far.check().await.unwrap().is_sound());
+    stage.far.deep_clean().await.unwrap();
+    assert_sound(&stage.far).await;
+    assert_eq!(stage.raw.zrange::<_, Vec<Vec<u8>>>(key, 0, -1).unwrap(), listed);
+    assert!(stage.home.cancel_group(&stage.group).await.unwrap());
+    assert_eq!(stage.ended().await, 2);
+    assert_eq!(stage.raw.exists(key), Ok(false));
+    assert_sound(&stage.far).await;
+}
+
+#[tokio::test]
+async fn a_note_of_a_sweep_that_cannot_be_read_is_dropped() {
+    let mut stage = Stage::new().await;
+    for note in ["0s", "0shome", "0shome 1aaaaa ", "0t", "0thome \0", "0tno queue"] {
+        stage.raw.rpush::<_, _, ()>("leaseq:{far}:deferred", note).unwrap();
+    }
+    for _ in 0..8 {
+        stage.far.light_clean().await.unwrap();
+    }
+    assert_eq!(stage.raw.exists("leaseq:{far}:deferred"), Ok(false));
+    assert_eq!(stage.stored().0.len(), 0);
+    assert_sound(&stage.far).await;
+    stage.assert_ends_once().await;
+}

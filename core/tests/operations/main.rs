@@ -12,6 +12,7 @@ mod attach;
 mod attach_members;
 mod batches;
 mod cancel;
+mod cancel_groups;
 mod cancelled;
 mod change;
 mod complete;

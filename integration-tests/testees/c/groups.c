@@ -58,6 +58,8 @@ cJSON *change_group(Call *call, const char *op) {
     if (strcmp(op, "seal_group") == 0) {
         uint32_t places = (uint32_t)number(call->request, "places", 0);
         leaseq_queue_seal_group(call->queue, group, places, &done, &call->error);
+    } else if (strcmp(op, "cancel_group") == 0) {
+        leaseq_queue_cancel_group(call->queue, group, &done, &call->error);
     } else {
         leaseq_queue_remove_group(call->queue, group, &done, &call->error);
     }

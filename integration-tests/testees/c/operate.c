@@ -92,6 +92,7 @@ static const struct {
     {"wait_cancelled", wait_cancelled},
     {"create_group", create_group},
     {"seal_group", change_group},
+    {"cancel_group", change_group},
     {"remove_group", change_group},
     {"group", look_at_group},
     {"group_outcome", group_outcome},

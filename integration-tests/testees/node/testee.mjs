@@ -186,6 +186,8 @@ async function operate(queue, request, signal) {
     }
     case 'seal_group':
       return queue.sealGroup(group(request.group), request.places)
+    case 'cancel_group':
+      return queue.cancelGroup(group(request.group))
     case 'remove_group':
       return queue.removeGroup(group(request.group))
     case 'group':

@@ -139,7 +139,7 @@ def call(queue: Any, request: Request, held: Callable[[str], Any]) -> tuple[Any,
             return do(bytes.fromhex(request["id"]), follow_ups), tell
         case "seal_group":
             return do(values.group(request["group"]), request["places"]), tell
-        case "remove_group":
+        case "cancel_group" | "remove_group":
             return do(values.group(request["group"])), tell
         case "group":
             return do(bytes.fromhex(request["id"])), tell

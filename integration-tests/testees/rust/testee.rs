@@ -205,6 +205,7 @@ impl Testee {
                 let group = wire::group(&request["group"])?;
                 queue.seal_group(&group, places.unwrap_or(u32::MAX)).await?.into()
             }
+            "cancel_group" => queue.cancel_group(&wire::group(&request["group"])?).await?.into(),
             "remove_group" => queue.remove_group(&wire::group(&request["group"])?).await?.into(),
             "group" => {
                 let found = queue.group(wire::bytes(text("id"))).await?;

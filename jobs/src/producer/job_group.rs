@@ -43,6 +43,14 @@ impl JobGroupRef {
             |outcome: &GroupOutcome| outcome.info().is_none_or(|info| info.group == self.group);
         Ok(outcome.map(|outcome| if is_own(&outcome) { outcome } else { GroupOutcome::Gone }))
     }
+
+    /// Cancels all its jobs that have not ended. False: the group has ended, or is gone.
+    ///
+    /// # Errors
+    /// As for [`WorkQueue::cancel_group`].
+    pub async fn cancel(&self) -> Result<bool> {
+        self.queue.cancel_group(&self.group).await
+    }
 }
 
 impl JobGroup {

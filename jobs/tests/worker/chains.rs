@@ -11,6 +11,7 @@ on_every_engine!(
     a_failure_ends_a_chain_and_adds_what_waits_for_it,
     a_job_follows_a_group_when_all_members_have_succeeded,
     a_member_that_fails_makes_another_job_follow_its_group,
+    a_cancelled_group_runs_no_more,
     a_group_is_added_again_after_a_crash,
 );
 
@@ -126,6 +127,20 @@ async fn a_member_that_fails_makes_another_job_follow_its_group(bench: Bench) {
     let mut seen = seen.take();
     seen.sort();
     assert_eq!(seen, ["a after nothing", "fails after nothing", "sees after g"]);
+}
+
+async fn a_cancelled_group_runs_no_more(bench: Bench) {
+    let group = JobGroup::new("g", [echo("a"), echo("b").queue("other")])
+        .on_success(echo("never"))
+        .on_failure(echo("sees"));
+    let added = bench.producer().enqueue_group(group).await.unwrap();
+    assert!(added.cancel().await.unwrap());
+    let seen = Seen::default();
+    let worker = bench.worker().queue("echo", 1).queue("other", 1);
+    noting(worker, &seen).run_until_idle().await.unwrap();
+    assert_eq!(seen.take(), ["sees after g"]);
+    assert_eq!(added.outcome(PATIENCE).await.unwrap().unwrap().as_str(), "ended");
+    assert!(!added.cancel().await.unwrap());
 }
 
 /// A program dies after it has added some of the members, which then end.

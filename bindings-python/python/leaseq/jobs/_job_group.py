@@ -47,6 +47,10 @@ class JobGroupRef(_GroupRef[JobRef[R]], Generic[R]):
         """Wait until all members have ended, and return how. Raises `TimeoutError`."""
         return self._ended(self._queue.group_outcome(self.group.id, timeout), timeout)
 
+    def cancel(self) -> bool:
+        """Cancel all its jobs that have not ended; false if the group has ended, or is gone."""
+        return self._queue.cancel_group(self.group)
+
 
 @dataclass(frozen=True)
 class AsyncJobGroupRef(_GroupRef[AsyncJobRef[R]], Generic[R]):
@@ -57,6 +61,10 @@ class AsyncJobGroupRef(_GroupRef[AsyncJobRef[R]], Generic[R]):
     async def wait(self, timeout: Seconds | None = None) -> GroupOutcome:
         """Wait until all members have ended, and return how. Raises `TimeoutError`."""
         return self._ended(await self._queue.group_outcome(self.group.id, timeout), timeout)
+
+    async def cancel(self) -> bool:
+        """Cancel all its jobs that have not ended; false if the group has ended, or is gone."""
+        return await self._queue.cancel_group(self.group)
 
 
 class JobGroup(Generic[R]):

@@ -164,12 +164,14 @@ pub(super) struct Left {
     pub(super) notes: bool,
     /// The outbox has some.
     pub(super) entries: bool,
+    /// The first note is about members of a cancelled group.
+    cancels: bool,
 }
 
 impl Left {
     pub(super) fn read(reply: Value) -> Result<Left> {
         let bits = reply::number::<u8>(reply)?;
-        Ok(Left { notes: bits & 1 != 0, entries: bits & 2 != 0 })
+        Ok(Left { notes: bits & 1 != 0, entries: bits & 2 != 0, cancels: bits & 4 != 0 })
     }
 }
 
@@ -190,7 +192,14 @@ async fn step(engine: &RedisEngine, queue: &QueueName) -> Result<Left> {
     let fill = |command: &mut Cmd| {
         command.arg(&number::random_salt()[..]);
     };
-    Left::read(engine.query_briefly(queue, Script::Distribute, fill).await?)
+    let left = Left::read(engine.query_briefly(queue, Script::Distribute, fill).await?)?;
+    if !left.cancels {
+        return Ok(left);
+    }
+    let fill = |command: &mut Cmd| {
+        command.arg("cancel").arg("members").arg(&number::random_salt()[..]);
+    };
+    Left::read(engine.query_briefly(queue, Script::CancelMembers, fill).await?)
 }
 
 /// How many steps whoever has ended items works off at once.

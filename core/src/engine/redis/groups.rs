@@ -34,6 +34,9 @@ pub(super) async fn change(
             GroupChange::Seal { generation, places } => {
                 command.arg("seal").arg(&*id).arg(*generation).arg(*places);
             }
+            GroupChange::Cancel { generation } => {
+                command.arg("cancel").arg(&*id).arg(*generation);
+            }
             GroupChange::Remove { generation } => {
                 command.arg("remove").arg(&*id).arg(*generation);
             }

@@ -43,10 +43,11 @@ const NAMES: [(&str, &str); READY] = [
     ("meters", "zset"),
     ("groups", "hash"),
     ("successors", "hash"),
+    ("members", "zset"),
 ];
 
 /// The place of the first ready list, and how many there are: one for each priority.
-pub(super) const READY: usize = 37;
+pub(super) const READY: usize = 38;
 pub(super) const READY_LISTS: usize = MAX_PRIORITY as usize + 1;
 
 /// The keys of the registry of workers. One hash tag serves all workers of the namespace, so that the beat of a worker is one

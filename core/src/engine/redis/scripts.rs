@@ -134,7 +134,8 @@ scripts! {
         { "make_room" in "record" "endings" "has_passed" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
-        "add_extended" { "note_places" in "record" "attached" "find_names" "owner_of_packed" "note_places" } "add_items"];
+        { "join_groups" in "member_entry" "tell" "join_groups" } "add_extended"
+        { "note_places" in "record" "attached" "find_names" "owner_of_packed" "note_places" } "add_items"];
     Lease "lease" drains for [Lease]
         parts ["keys" "now" "day" script "format" "lane" "notify_workers" "notify_cleaner" "delivery"
         { "move_due" in "details" "moves" "plain_ends" "due" } "plain_sweep" "plain_rate" "key_hooks" "plain_keys" "plain_tick" "next_due"
@@ -160,13 +161,13 @@ scripts! {
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
         "delete_extended" "large" "entry" "salt_of_call" "renumber" "complete_late" }
         { "add_at_once(numbers, names, results, added)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
-        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "collect" "plain_follow_ups"
+        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports" "collect" "plain_follow_ups"
         "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted" "add_at_once_ends" "noted_arguments"
         "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "find_names" "fire" "unique" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "find_names" "discard" "store_successors" }
-        "add_extended" "distribute_end" "add_items" "finish" { ends }
+        "no_joins" "add_extended" "distribute_end" "add_items" "finish" { ends }
         { "succeed" in "number" "record" "details" "delay" "moves" "has_passed" "find_names" "fire" "release_keys" "keys_of" "states"
         "delete_items" "delete_extended" "successors" "discard" "confirmed" "succeed" } "follow" "complete_extended"];
     CompleteAndLease "complete_and_lease" drains for [CompleteAndLease]
@@ -190,13 +191,13 @@ scripts! {
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
         "delete_extended" "entry" "salt_of_call" "renumber" "complete_late" }
         { "add_at_once(numbers, names, results, added)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
-        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports" "collect" "plain_follow_ups"
+        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports" "collect" "plain_follow_ups"
         "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted" "add_at_once_ends" "noted_arguments"
         "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "find_names" "fire" "unique" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "find_names" "discard" "store_successors" }
-        "add_extended" "distribute_end" "add_items" "finish" { ends }
+        "no_joins" "add_extended" "distribute_end" "add_items" "finish" { ends }
         { "succeed" in "number" "details" "delay" "moves" "has_passed" "find_names" "fire" "release_keys" "keys_of" "states"
         "delete_items" "delete_extended" "successors" "discard" "confirmed" "succeed" } "follow" "complete_extended"];
     Extend "extend" drains for [Extend] parts ["keys" "now" "day" "format" "lane" "delivery" "current"]
@@ -238,10 +239,16 @@ scripts! {
     Cancel "cancel" drains for [Cancel]
         parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "large"
         "details" "fitting" "named" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
-        "delete_leased" "read_items" "entry" "salt_of_call" "renumber" "retain" "successors" "discard" "confirmed" "drop_successors"];
+        "delete_leased" "read_items" "entry" "salt_of_call" "renumber" "retain" "successors" "discard" "confirmed" "drop_successors"
+        "cancel_items"];
+    CancelMembers "cancel_members" drains for [Distribute Audit]
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "record" "endings" "settings" events "large"
+        "details" "fitting" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
+        "delete_leased" "read_items" "entry" "salt_of_call" "renumber" "retain" "successors" "discard" "confirmed" "drop_successors"
+        "cancel_items" "owner_of_packed" "what_is_left"];
     Attach "attach" fills for [Attach]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "lane" "settings" "details" "named" "has_passed"
-        "attached" "find_names" "fire" "owner_of_packed" "unpack_items"];
+        "attached" "find_names" "fire" "owner_of_packed" "unpack_items" "member_entry" "tell" "join_groups"];
     Purge "purge" drains for [Purge]
         parts ["keys" "now" "day" "extended" "format_extended" "end_step" "record" "endings" "lane" "settings" events "events_save" "notify_workers"
         "large" "fitting" "put_back" "details" "has_passed" "attached" "find_names" "fire" "release_owned" "release_keys" "states" "delete_items" "delete_extended"
@@ -285,24 +292,25 @@ scripts! {
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
-        "add_extended" "add_items"];
+        "no_joins" "add_extended" "add_items"];
     Distribute "distribute" drains for [Distribute Audit]
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
-        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "reports"
+        "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports"
         "collect" "read_notes" "outbox" "reserve_numbers" "write_entries" "add_arguments" "what_is_left"
         "distribute_begin" "add_noted" "distribute_ends" "noted_arguments" "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
-        "add_extended" "distribute_end" "add_items"];
+        "no_joins" "add_extended" "distribute_end" "add_items"];
     Forward "forward" fills for [Distribute Audit]
         parts ["keys" "now" "day" "extended" script "number" "format_extended" "end_step" "incarnation" "settings" events "notify_workers"
         "rate_look" "notify_cleaner" "large" "details" "delay" "moves" "has_passed" "touch" "unpack_items" "add_arguments"
-        "read_report" { "fill_places" in "groups" "endings" "end_groups" "fill_places" } "forward_begin" "successors" { "find_conflicts" in "record" "unique" "conflicts" }
+        "read_report" { "fill_places" in "groups" "endings" "end_groups" "fill_places" } { "take_joins" in "groups" "tell" "take_joins" }
+        "take_cancels" "forward_begin" "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "endings" "attached" "find_names" "fire" "unique" "release_owned" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
         { "store_successors" in "record" "attached" "find_names" "discard" "store_successors" }
-        "add_extended" "forward_end" "add_items"];
+        "no_joins" "add_extended" "forward_end" "add_items"];
     Outbox "outbox" drains for [Distribute Audit]
         parts ["keys" "now" "number" "extended" "touch" "outbox"];
     Renumber "renumber" drains for [Distribute Audit]
@@ -310,7 +318,7 @@ scripts! {
     ForwardLanes "forward_lanes" reads for [Audit] parts ["keys" "now" "extended"];
     SweepLane "sweep_lane" drains for [Audit] parts ["keys" "now" "number" "extended"];
     ChangeGroup "change_group" drains for [ChangeGroup]
-        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "new_queue" "touch" "groups"
+        parts ["keys" "now" "day" "number" "extended" "format_extended" "end_step" "incarnation" "new_queue" "touch" "groups" "tell"
         "delete_group" "endings" "end_groups"];
     ReadGroup "read_group" reads for [ReadGroup] parts ["keys" "now" "extended" "groups"];
     RecordHistory "record_history" drains for [RecordHistory]
@@ -333,7 +341,7 @@ scripts! {
         "successors"];
     AuditReady "audit_ready" drains for [Audit] parts ["keys" "now" "extended" "format_extended" "states"];
     AuditIndex "audit_index" drains for [Audit]
-        parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "settings" "attached" "find_names" "owner_of_packed" "lane" "large" "has_passed" "unique"
+        parts ["keys" "now" "day" "extended" "format_extended" "record" "details" "settings" "attached" "find_names" "owner_of_packed" "member_entry" "lane" "large" "has_passed" "unique"
         "id_matches" "scan" "groups" "delete_group" "successors" "successor_entry"];
     AuditKeys "audit_keys" drains for [Audit]
         parts ["keys" "now" "extended" "format_extended" "notify_workers" "settings" "scan" "key_step" "read_places"

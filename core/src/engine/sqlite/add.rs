@@ -12,7 +12,7 @@ use super::successors::Successor;
 use super::{
     endings, events,
     extra::{self, Extra},
-    follow_ups, members, successors, unique,
+    follow_ups, groups, members, successors, unique,
 };
 use crate::Result;
 use crate::engine::Ended;
@@ -115,6 +115,8 @@ struct Adding<'a> {
     refused: HashSet<&'a [u8]>,
     /// The leased items that have got a successor.
     waited_for: HashSet<i64>,
+    /// Cancelled groups whose new members are noted.
+    cancelled: HashSet<i64>,
 }
 
 impl<'a> Adding<'a> {
@@ -126,6 +128,7 @@ impl<'a> Adding<'a> {
             first: None,
             refused: HashSet::new(),
             waited_for: HashSet::new(),
+            cancelled: HashSet::new(),
         }
     }
 
@@ -222,6 +225,13 @@ impl<'a> Adding<'a> {
                 true => None,
                 false => Some(follow_ups::store(self.db, self.queue, all, place)?),
             };
+            if let (Some(place), Some(follow_ups)) = (place, follow_ups) {
+                let group = place.group.generation.count as i64;
+                if !self.cancelled.contains(&group) && groups::is_cancelled(self.db, group)? {
+                    self.cancelled.insert(group);
+                    follow_ups::cancel_members(self.db, self.queue, group, follow_ups - 1)?;
+                }
+            }
             let (retain, unique) = (ms(item.retain) as i64, item.unique.clone());
             let extra = Extra {
                 retain,

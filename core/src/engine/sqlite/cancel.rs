@@ -22,16 +22,41 @@ pub(super) fn cancel(
     items: &[Target],
 ) -> Result<Vec<Option<bool>>> {
     let Some(queue) = db.queue(name)? else { return Ok(vec![Some(false); items.len()]) };
-    let mut delta = CountDelta::default();
-    let (mut answers, mut room) = (Vec::with_capacity(items.len()), MAX_BATCH_BYTES as i64);
-    let (mut copied_any, mut any_marked) = (false, false);
+    let mut cancelling = Cancelling::new();
+    let mut answers = Vec::with_capacity(items.len());
     for target in items {
+        answers.push(cancelling.cancel(db, queue, target)?);
+    }
+    let delta = cancelling.end(db, queue)?;
+    distribute::finish(db, queue, &delta)?;
+    Ok(answers)
+}
+
+/// Several cancellations in one transaction.
+pub(super) struct Cancelling {
+    delta: CountDelta,
+    /// How many bytes of large data may still be moved.
+    room: i64,
+    copied_any: bool,
+    any_marked: bool,
+}
+
+impl Cancelling {
+    pub(super) fn new() -> Cancelling {
+        let room = MAX_BATCH_BYTES as i64;
+        Cancelling { delta: CountDelta::default(), room, copied_any: false, any_marked: false }
+    }
+
+    /// `None`: it is too large for this transaction.
+    pub(super) fn cancel(
+        &mut self,
+        db: &Database,
+        queue: i64,
+        target: &Target,
+    ) -> Result<Option<bool>> {
         let allows = |state| state != State::Dead && !State::is_retained(state);
-        let found = change::find(db, queue, target, &mut delta, allows)?;
-        let Some(item) = expiry::unexpired(db, found)? else {
-            answers.push(Some(false));
-            continue;
-        };
+        let found = change::find(db, queue, target, &mut self.delta, allows)?;
+        let Some(item) = expiry::unexpired(db, found)? else { return Ok(Some(false)) };
         let extra = match item.more {
             true => extra::read(db, item.number, None)?.unwrap_or_default(),
             false => extra::Extra::default(),
@@ -42,10 +67,9 @@ pub(super) fn cancel(
             }
             if !extra.marked {
                 mark(db, item.number)?;
-                any_marked = true;
+                self.any_marked = true;
             }
-            answers.push(Some(true));
-            continue;
+            return Ok(Some(true));
         }
         let retain = settings::retention(db, queue, extra.own_retain())?;
         if extra.follow_ups.is_some() && retain == 0 {
@@ -54,44 +78,43 @@ pub(super) fn cancel(
         let mut ended = item.number;
         if retain > 0 {
             let size = match large::length(db, item.number)? {
-                Some(None) => {
-                    // Data that cannot be read cannot be copied.
-                    answers.push(Some(false));
-                    continue;
-                }
+                // Data that cannot be read cannot be copied.
+                Some(None) => return Ok(Some(false)),
                 large => large.flatten().unwrap_or(0),
             };
-            if size > room && copied_any {
+            if size > self.room && self.copied_any {
                 // The caller asks again for those that come after it, too, if they do not fit.
-                answers.push(None);
-                continue;
+                return Ok(None);
             }
-            room -= size;
-            copied_any = true;
+            self.room -= size;
+            self.copied_any = true;
             let number = change::renumber(db, queue, item.number)?;
             ended = number;
             if extra.follow_ups.is_some() {
                 follow_ups::cancel(db, queue, number)?;
             }
             extra::retain(db, number, CANCELLED, retain, None)?;
-            delta.count(item.state, item.priority, -1);
-            delta.count(State::Cancelled, item.priority, 1);
+            self.delta.count(item.state, item.priority, -1);
+            self.delta.count(State::Cancelled, item.priority, 1);
         } else {
-            extra::delete_item(db, queue, item.number, &mut delta)?;
+            extra::delete_item(db, queue, item.number, &mut self.delta)?;
         }
-        delta.cancelled += 1;
+        self.delta.cancelled += 1;
         events::note(db, queue, EventKind::Cancelled, ended, 0, Some(&target.id))?;
         let how = Ended::Cancelled { retained: extra.retain > 0 };
         endings::report(db, queue, &target.id, how)?;
-        answers.push(Some(true));
+        Ok(Some(true))
     }
-    if any_marked {
-        // As on Redis, it follows the clock.
-        const NOTE: &str = "UPDATE queue SET cancels = max(cancels + 1, ?2) WHERE queue = ?1";
-        db.run(NOTE, |s| s.execute([queue, db.now as i64]))?;
+
+    /// Returns what is to be counted.
+    pub(super) fn end(self, db: &Database, queue: i64) -> Result<CountDelta> {
+        if self.any_marked {
+            // As on Redis, it follows the clock.
+            const NOTE: &str = "UPDATE queue SET cancels = max(cancels + 1, ?2) WHERE queue = ?1";
+            db.run(NOTE, |s| s.execute([queue, db.now as i64]))?;
+        }
+        Ok(self.delta)
     }
-    distribute::finish(db, queue, &delta)?;
-    Ok(answers)
 }
 
 /// Marks a leased item.

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use rusqlite::{OptionalExtension, params};
 
 use super::add::{self, add_fired};
+use super::cancel_members;
 use super::count_delta::CountDelta;
 use super::database::Database;
-use super::follow_ups::{Kinds, any_deferred};
+use super::follow_ups::{CANCELS, Kinds, any_deferred};
 use super::groups::{self, Member};
 use super::members::Report;
 use super::packed_items::unpack;
@@ -16,12 +17,12 @@ use crate::item::{FollowUp, Item, Trigger};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 
-struct Note {
-    sequence: i64,
+pub(super) struct Note {
+    pub(super) sequence: i64,
     follow_up: i64,
     kinds: Kinds,
     last: bool,
-    trigger: Trigger,
+    pub(super) trigger: Trigger,
 }
 
 /// Writes what an operation that may have ended items has counted, and adds their follow-ups.
@@ -29,7 +30,7 @@ pub(super) fn finish(db: &Database, queue: i64, delta: &CountDelta) -> Result<()
     db.count(queue, delta)?;
     // Adding some may end others, which they replace.
     if db.deferred.take() {
-        step(db, queue)?;
+        step(db, vec![queue])?;
     }
     Ok(())
 }
@@ -47,7 +48,7 @@ pub(super) fn add_pending(db: &mut Database, name: &QueueName) -> Result<()> {
         return Ok(());
     }
     match db.queue(name)? {
-        Some(queue) => step(db, queue),
+        Some(queue) => step(db, vec![queue]),
         None => Ok(()),
     }
 }
@@ -55,20 +56,23 @@ pub(super) fn add_pending(db: &mut Database, name: &QueueName) -> Result<()> {
 /// One step for a queue. Returns whether more are left.
 pub(super) fn distribute(db: &mut Database, name: &QueueName) -> Result<bool> {
     let Some(queue) = db.queue(name)? else { return Ok(false) };
-    step(db, queue)?;
+    step(db, vec![queue])?;
     any_deferred(db, queue)
 }
 
 /// Adds up to 1,000 items, and of up to 16 MiB, but at least those of one note. Then those of other queues whose groups have ended.
-fn step(db: &Database, queue: i64) -> Result<()> {
+pub(super) fn step(db: &Database, mut queues: Vec<i64>) -> Result<()> {
     let (mut left, mut room) = (MAX_BATCH, MAX_BATCH_BYTES);
-    let mut queues = vec![queue];
     while left > 0 && room > 0 {
         let Some(&queue) = queues.last() else { break };
         let Some(note) = next(db, queue)? else {
             queues.pop();
             continue;
         };
+        if note.kinds & CANCELS != 0 {
+            left = left.saturating_sub(1 + cancel_members::step(db, queue, &note, left)?);
+            continue;
+        }
         let (follow_ups, size, member) = fired(db, &note)?;
         if left < MAX_BATCH && (follow_ups.len() + 1 > left || size > room) {
             break;

@@ -26,6 +26,9 @@ pub(super) const PLACE_REFUSED: Kinds = 32;
 /// Nothing fires, but a member was added whose place may have been refused before.
 pub(super) const PLACE_ADDED: Kinds = 64;
 
+/// Members of a cancelled group are to be cancelled.
+pub(super) const CANCELS: Kinds = 128;
+
 /// Stores the follow-ups of an item, and its place in a group; returns the number that `extra` keeps.
 pub(super) fn store(
     db: &Database,
@@ -145,6 +148,13 @@ pub(super) fn cancel(db: &Database, queue: i64, number: i64) -> Result<()> {
         Some(fired) => note(db, queue, &fired, ENDS, true, None),
         None => Ok(()),
     }
+}
+
+/// The members of this group in this queue, which are those behind this number of follow-ups, are to be cancelled.
+pub(super) fn cancel_members(db: &Database, queue: i64, group: i64, after: i64) -> Result<()> {
+    let id = format!("{group} {after}").into_bytes();
+    let fired = Fired { follow_ups: 0, id, state: None, expires_at: None };
+    note(db, queue, &fired, CANCELS, false, None)
 }
 
 /// The item is about to end from any state. `kinds` fires if it has not ended. One that is dead has fired its death; one

@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
 use super::members::Report;
-use super::{endings, follow_ups};
+use super::{distribute, endings, follow_ups};
 use crate::Result;
 use crate::engine::generation::NO_SALT;
 use crate::engine::groups::{IN_FIELD, OPEN, read_state};
@@ -131,6 +131,12 @@ pub(super) fn change(
             endings::report(db, queue, &found.id, Ended::Group)?;
             Ok(Some(generation))
         }
+        GroupChange::Cancel { generation } => {
+            let found = found.filter(generation_is(generation)).filter(|found| !found.has_ended);
+            let Some(found) = found else { return Ok(None) };
+            cancel(db, found.number)?;
+            Ok(Some(generation))
+        }
         GroupChange::Seal { generation, places } => {
             let Some(found) = found.filter(generation_is(generation)) else { return Ok(None) };
             Ok(seal(db, found, places)?.then_some(generation))
@@ -156,6 +162,29 @@ fn create(db: &Database, queue: i64, item: &Item) -> Result<Generation> {
     let now = db.now as i64;
     db.run(CREATE, |s| s.execute(params![number, queue, item.id.as_ref(), now, follow_up]))?;
     Ok(Generation { count: number as u64, salt: NO_SALT })
+}
+
+/// Members that are added later see the mark: [`is_cancelled`].
+fn cancel(db: &Database, number: i64) -> Result<()> {
+    const MARK: &str = "UPDATE item_group SET cancelled = 1, changed = ?2 WHERE number = ?1";
+    const NEXT: &str = "SELECT queue FROM follow_up
+        WHERE group_number = ?1 AND place IS NOT NULL AND queue > ?2 ORDER BY queue LIMIT 1";
+    db.run(MARK, |s| s.execute([number, db.now as i64]))?;
+    let (mut queues, mut last) = (Vec::new(), 0);
+    loop {
+        let next = db.run(NEXT, |s| s.query_row([number, last], |row| row.get(0)).optional())?;
+        let Some(queue) = next else { break };
+        follow_ups::cancel_members(db, queue, number, 0)?;
+        queues.push(queue);
+        last = queue;
+    }
+    distribute::step(db, queues)
+}
+
+/// Whether the members of the group with this number are cancelled.
+pub(super) fn is_cancelled(db: &Database, number: i64) -> Result<bool> {
+    const FIND: &str = "SELECT 1 FROM item_group WHERE number = ?1 AND cancelled = 1";
+    db.run(FIND, |s| s.exists([number]))
 }
 
 /// Deletes some groups of any queue that are gone.

@@ -11,6 +11,7 @@ mod audit;
 mod audit_keys;
 mod auditor;
 mod cancel;
+mod cancel_members;
 mod change;
 mod change_notifier;
 mod clean;

@@ -9,9 +9,9 @@ use super::database::Database;
 use super::location::Location;
 use super::opening::Opening;
 use super::{
-    add, admin, audit, audit_keys, cancel, change, clean, dropped, endings, events, groups,
-    history, keys, lease, list, maintenance, open, outcomes, progress, query, settings, settle,
-    succeed, successors, workers,
+    add, admin, audit, audit_keys, cancel, change, clean, distribute, dropped, endings, events,
+    groups, history, keys, lease, list, maintenance, open, outcomes, progress, query, settings,
+    settle, succeed, successors, workers,
 };
 use crate::clock::Clock;
 use crate::engine::{
@@ -141,6 +141,18 @@ fn use_groups(db: &mut Database, name: &QueueName) {
     assert_eq!((found.ended, &found.states[1..3]), (2, &[PlaceState::Ended; 2][..]));
     let remove = change(GroupChange::Remove { generation });
     assert!(groups::change(db, name, &remove).unwrap().is_some());
+    let create = change(GroupChange::Create(Box::new(Item::new([]).with_id("g"))));
+    let generation = groups::change(db, name, &create).unwrap().unwrap();
+    let group = Group { queue: name.clone(), id: "g".into(), generation };
+    let member = |id: &'static str| [Item::new("m").with_id(id).in_group(&group, 0)];
+    distribute::add(db, name, &member("member")).unwrap();
+    assert!(
+        groups::change(db, name, &change(GroupChange::Cancel { generation })).unwrap().is_some()
+    );
+    distribute::add(db, name, &member("late")).unwrap();
+    let found = groups::read(db, name, b"g", 0, 10).unwrap().unwrap();
+    assert_eq!(found.states[0], PlaceState::Ended);
+    assert_eq!(admin::remove(db, name, &[target()]).unwrap(), [false]);
 }
 
 /// Keeps events, and reads them.

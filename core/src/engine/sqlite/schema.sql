@@ -208,12 +208,16 @@ CREATE TABLE follow_up (
 ) STRICT;
 CREATE INDEX follow_up_place ON follow_up (queue) WHERE place IS NOT NULL;
 CREATE INDEX follow_up_queue ON follow_up (queue);
+-- The members of a group, queue by queue.
+CREATE INDEX follow_up_group ON follow_up (group_number, queue) WHERE place IS NOT NULL;
 CREATE INDEX extra_follow_ups ON extra (follow_ups) WHERE follow_ups IS NOT NULL;
 
 -- Notes of ends whose follow-ups are to be added: usually in the transaction that writes them.
 --   sequence   a number of the sequence
 --   kinds      what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run); 8 if the place of a member ends although
---              nothing fires, 16 if it is open again; 32 if a member was refused, 64 if it was added
+--              nothing fires, 16 if it is open again; 32 if a member was refused, 64 if it was added; 128: members of a cancelled group
+--              are to be cancelled; then `follow_up` is 0, and `id` the number of the group and that in `follow_up` behind which to
+--              go on, as text
 --   last       1 if there will be no other note about them
 --   id, result   of the item that has ended
 CREATE TABLE deferred (
@@ -234,6 +238,7 @@ CREATE INDEX deferred_follow_up ON deferred (follow_up);
 --   ended, completed   how many of them have ended, and are completed
 --   has_ended   1 if the group has ended
 --   changed     when it was changed last
+--   cancelled   1 if its members are cancelled, also those that are added later
 --   follow_up   the number of its row in `follow_up`; NULL if it has none
 CREATE TABLE item_group (
     number    INTEGER PRIMARY KEY,
@@ -244,6 +249,7 @@ CREATE TABLE item_group (
     completed INTEGER NOT NULL,
     has_ended INTEGER NOT NULL,
     changed   INTEGER NOT NULL,
+    cancelled INTEGER NOT NULL DEFAULT 0,
     follow_up INTEGER
 ) STRICT;
 CREATE UNIQUE INDEX item_group_id ON item_group (queue, id);

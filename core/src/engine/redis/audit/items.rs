@@ -119,9 +119,13 @@ impl Audit<'_> {
                 command.arg(name).arg(&place.cursor).arg(place.skip).arg(STEP);
                 command.arg(self.mend as u8);
             });
-            let [next, skip, dangling, all, largest] = reply::array(reply.await?)?;
+            let [next, skip, dangling, all, largest, unlisted] = reply::array(reply.await?)?;
             large.all = large.all.saturating_add(reply::number(all)?);
             large.largest = large.largest.max(reply::number(largest)?);
+            for member in reply::list(unlisted)? {
+                let what = format!("members: {} is not listed", shown(member)?);
+                self.report.note(Damage::DanglingDetails, 1, self.mend, what);
+            }
             let dangling = reply::list(dangling)?;
             if name == "successors" && self.mend && !dangling.is_empty() {
                 let entries = dangling.iter().cloned().map(reply::bytes);

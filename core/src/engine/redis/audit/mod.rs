@@ -74,6 +74,7 @@ pub(super) async fn audit(
         ("marks", Some(Damage::DanglingDetails)),
         ("awaited", Some(Damage::BadTime)),
         ("follow_ups", Some(Damage::DanglingDetails)),
+        ("members", Some(Damage::DanglingDetails)),
         ("groups", Some(Damage::DanglingDetails)),
         ("outbox", Some(Damage::DanglingDetails)),
         ("outgoing", Some(Damage::DanglingDetails)),

@@ -104,21 +104,26 @@ for i, number in ipairs(numbers) do
   end
 end
 
-local fields, old, old_numbers = {}, {}, {}
+local fields, old, old_numbers, joining, left = {}, {}, {}, {}, {}
 for _, number in ipairs(all) do
   local item = items[number]
   if item.new then
     for _, field in ipairs({ item.new, item.packed, number .. '+', item.new }) do fields[#fields + 1] = field end
+    joining[#joining + 1], joining[#joining + 2] = item.new, item.packed
+    local group = item.name and group_named(item.name, item.packed)
+    if group then left[#left + 1] = group .. ' ' .. item.name end
     if item.name then old[#old + 1], old_numbers[#old + 1] = item.name, number end
   end
 end
 if #fields > 0 or #late > 0 then make_extended(format) end
 if #fields > 0 then
   redis.call('HSET', META, 'attached', 1)
+  join_groups(joining)
   redis.call('HSET', FOLLOW_UPS, unpack(fields))
   -- A note that waits may name them. Then another one, which fires nothing, deletes them behind it.
   if #old > 0 and redis.call('EXISTS', DEFERRED) == 0 then
     redis.call('HDEL', FOLLOW_UPS, unpack(old))
+    if #left > 0 then redis.call('ZREM', MEMBERS, unpack(left)) end
   elseif #old > 0 then
     fire(old_numbers, old, 0, 'a')
   end

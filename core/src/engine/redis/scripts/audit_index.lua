@@ -3,9 +3,11 @@
 -- ARGV  [1] the name of the index, [2] cursor, [3] how many entries to skip
 --       there, [4] at most how many to check, [5] 1 to mend, 0 to check
 -- Reply [1] next cursor and [2] how many entries to skip there, [3] the entries without an item (for lanes:
---       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest
+--       those that are idle), for details [4] the sum of the sizes of large records and [5] the largest, for follow-ups [6] the
+--       names that MEMBERS has lacked
 local sets = { leased = LEASED, delayed = DELAYED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED,
-  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX, meters = METERS }
+  held = HELD, timers = TIMERS, expiries = EXPIRIES, awaited = AWAITED, outbox = OUTBOX, meters = METERS,
+  members = MEMBERS }
 local hashes = { ids = IDS, details = DETAILS, lanes = LANES, ended = ENDED, uniques = UNIQUES, marks = MARKS,
   follow_ups = FOLLOW_UPS, outgoing = OUTGOING, groups = GROUPS, successors = SUCCESSORS }
 local name, mend = ARGV[1], ARGV[5] == '1'
@@ -16,7 +18,7 @@ local LONGEST_RESERVATION, LONGEST_WAIT, LONGEST_REFILL = 31622400000, 120000, 3
 local most = name == 'follow_ups' and math.min(50, ARGV[4]) or ARGV[4] -- they are large
 if name == 'outgoing' then
   -- They may be so large that they are only scanned if there are too many.
-  if redis.call('HLEN', OUTGOING) == redis.call('ZCARD', OUTBOX) then return { '0', 0, {}, 0, 0 } end
+  if redis.call('HLEN', OUTGOING) == redis.call('ZCARD', OUTBOX) then return { '0', 0, {}, 0, 0, {} } end
   most = 1
 end
 local page = redis.call(hash and 'HSCAN' or 'ZSCAN', key, ARGV[2], 'COUNT', most)
@@ -49,6 +51,15 @@ if name == 'follow_ups' and from <= to and redis.call('EXISTS', DEFERRED) == 0 t
 elseif name == 'follow_ups' then
   for i = from, to, 2 do followed[page[2][i]] = true end
 end
+-- Entries of members.
+local entries, unlisted = {}, {}
+for i = from, name == 'follow_ups' and to or 0, 2 do
+  local group = followed[page[2][i]] and group_named(page[2][i], page[2][i + 1])
+  if group then entries[#entries + 1] = group .. ' ' .. page[2][i] end
+end
+for n, score in ipairs(#entries > 0 and redis.call('ZMSCORE', MEMBERS, unpack(entries)) or {}) do
+  if not score then unlisted[#unlisted + 1] = entries[n] end
+end
 local dangling, lapsed, sizes, largest, expired = {}, {}, 0, 0, {}
 for i = from, to, 2 do
   local entry, value = page[2][i], page[2][i + 1]
@@ -60,11 +71,18 @@ for i = from, to, 2 do
     fine = number and redis.call('HEXISTS', ITEMS, number) == 1 or followed[entry]
   elseif name == 'groups' then
     -- Those whose time is over are deleted; that is no damage.
-    local letter, id = string.sub(entry, 1, 1), string.match(entry, '^P%d+ %S+ (.*)$') or string.sub(entry, 2)
+    local letter, id = string.sub(entry, 1, 1), string.match(entry, '^[PQ]%S+ (.*)$') or string.sub(entry, 2)
+    id = letter == 'P' and string.match(id, '^%S+ (.*)$') or id
     local group, gone = read_group(id, redis.call('HGET', GROUPS, 'G' .. id))
     group = group or gone
-    fine = letter == 'L' or group and (letter == 'G' or letter == 'P' and string.match(entry, '^P%d+ (%S+) ') == group.number)
+    local number = string.match(entry, '^P%d+ (%S+) ') or string.match(entry, '^Q(%S+) ')
+    local since = letter == 'J' and tonumber(string.match(value, '^[jx] (%d+)$'))
+    fine = letter == 'L' or since or group and (letter == 'G' or number == group.number)
     if mend and gone and letter == 'G' then expired[#expired + 1] = gone end
+    -- Without it, the next member joins again.
+    if mend and since and since + DAY <= now then lapsed[#lapsed + 1] = entry end
+  elseif name == 'members' then
+    fine = redis.call('HEXISTS', FOLLOW_UPS, string.sub(entry, -NAME)) == 1
   elseif name == 'outbox' then
     fine = redis.call('HEXISTS', OUTGOING, entry) == 1
   elseif name == 'outgoing' then
@@ -108,6 +126,7 @@ if #lapsed > 0 then
   skip = math.max(0, skip - #lapsed)
 end
 for _, group in ipairs(expired) do delete_group(group) end
+for _, entry in ipairs(mend and unlisted or {}) do redis.call('ZADD', MEMBERS, '0', entry) end
 -- mend_successors.lua mends these.
 if mend and #dangling > 0 and name ~= 'lanes' and name ~= 'successors' then
   -- Each item with a result has an end. Results may be too large to be scanned.
@@ -117,4 +136,4 @@ if mend and #dangling > 0 and name ~= 'lanes' and name ~= 'successors' then
 end
 -- All that was looked at of the first page is deleted, and the rest of it is to be read: that is no end.
 if to < #page[2] and skip == 0 and cursor == '0' then cursor = '00' end
-return { cursor, skip, dangling, sizes, largest }
+return { cursor, skip, dangling, sizes, largest, unlisted }

@@ -2,7 +2,7 @@
 -- entries of lines that no longer count, which is no damage.
 -- KEYS  see parts/keys.lua
 -- ARGV  as audit_index.lua; the name is places, lines or key_limits
--- Reply [1] next cursor and [2] how many entries to skip there, [3] the keys of what is wrong, [4] and [5] 0
+-- Reply [1] next cursor and [2] how many entries to skip there, [3] the keys of what is wrong, [4] and [5] 0, [6] nothing
 local name, mend = ARGV[1], ARGV[5] == '1'
 local is_lines = name == 'lines'
 local key = name == 'places' and PLACES or is_lines and LINES or KEY_LIMITS
@@ -86,8 +86,8 @@ local function check_places()
   if key_step.opened then notify_workers(meta[2], now) end
 end
 
-if #entries == 0 then return { cursor, skip, wrong, 0, 0 } end
+if #entries == 0 then return { cursor, skip, wrong, 0, 0, {} } end
 if name == 'places' then check_places() elseif is_lines then check_lines() else check_limits() end
 -- The same page has so many entries less the next time.
 if mend and gone > 0 then skip = math.max(0, skip - gone) end
-return { cursor, skip, wrong, 0, 0 }
+return { cursor, skip, wrong, 0, 0, {} }

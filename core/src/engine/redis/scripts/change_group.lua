@@ -1,9 +1,9 @@
--- Creates a group, or seals or removes it. Each may be repeated.
+-- Creates a group, or seals, cancels or removes it. Each may be repeated.
 -- KEYS  see parts/keys.lua
--- ARGV  [1] `create`, `seal` or `remove`, [2] the stored id; to create: [3] salt, [4] the name of its follow-ups, [5] these,
---       or nothing; else [3] the number of the group; to seal: [4] how many places it has
--- Reply the number of the group that is so now, or was removed; empty if there is none. Then a space, `n` if the queue is new,
---       and what parts/end_step.lua has
+-- ARGV  [1] `create`, `seal`, `cancel` or `remove`, [2] the stored id; to create: [3] salt, [4] the name of its follow-ups, [5]
+--       these, or nothing; else [3] the number of the group; to seal: [4] how many places it has
+-- Reply the number of the group that is so now, or was removed; empty if there is none, and if one that was to be cancelled has
+--       ended. Then a space, `n` if the queue is new, and what parts/end_step.lua has
 local meta = redis.call('HMGET', META, 'format', 'last')
 local refused = refusal(meta[1])
 if refused then return refused end
@@ -43,6 +43,24 @@ if what == 'remove' then
   delete_group(group)
   report_groups({ group })
   return number .. ' '
+end
+
+if what == 'cancel' then
+  if group.over then
+    touch()
+    return ' '
+  end
+  -- Those that have not told yet are told when they do. Before the mark is written all others are: that may be repeated.
+  local field, notes = field_of_joined(group), {}
+  local joined = redis.call('HGET', GROUPS, field) or NOT_JOINED
+  for queue in string.gmatch(string.sub(joined, 2), '[^ ]+') do
+    notes[#notes + 1] = note_of_report(queue, 'x', id, number)
+  end
+  for at = 1, #notes, 1000 do redis.call('RPUSH', DEFERRED, unpack(notes, at, math.min(#notes, at + 999))) end
+  if #notes > 0 then end_step.deferred = 'o' end
+  group.changed = now
+  redis.call('HSET', GROUPS, field, 'x' .. string.sub(joined, 2), 'G' .. id, pack_group(group))
+  return number .. ' ' .. end_step.deferred
 end
 
 local places = tonumber(ARGV[4])

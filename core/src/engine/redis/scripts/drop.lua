@@ -25,7 +25,7 @@ local existed = ARGV[1] ~= '' or redis.call('EXISTS', ITEMS) == 1
 
 redis.call('UNLINK', META, ITEMS, IDS, DETAILS, ENDED, RESULTS, UNIQUES, TIMERS, EXPIRIES, MARKS, PLACES, LINES, OPEN,
   KEY_LIMITS, SCHEDULES, TICKS, FOLLOW_UPS, DEFERRED, HISTORY, OUTBOX, OUTGOING, EVENTS, METERS,
-  GROUPS, SUCCESSORS, unpack(SETS))
+  GROUPS, MEMBERS, SUCCESSORS, unpack(SETS))
 redis.call('UNLINK', unpack(KEYS, READY, READY + 9))
 -- What other queues have sent must not be added again when they repeat it.
 redis.call('PEXPIRE', FORWARD_LANES, 30 * DAY)

@@ -12,4 +12,5 @@ local function end_notes()
   if note_count > 0 then drop_notes() end
   -- Nothing leads to these any more.
   if #found.done > 0 then redis.call('HDEL', FOLLOW_UPS, unpack(found.done)) end
+  if found.left[1] then redis.call('ZREM', MEMBERS, unpack(found.left)) end
 end

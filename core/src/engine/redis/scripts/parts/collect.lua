@@ -5,6 +5,7 @@
 --   wants_result, result          whether a follow-up wants the result of the completion, and this
 --   untrue                        its item has not ended
 --   requeued                      it was requeued since
+--   tell                          what another queue is told, instead of all that: see parts/tell.lua
 local MOST, MOST_NOTES = 1000, 500
 local DEATH, ADDED, LAST, GROUP_END = 100, 97, 108, 103 -- the letters `d`, `a`, `l` and `g`
 
@@ -14,9 +15,10 @@ local function add_packed(note, packed)
 end
 
 -- What the first notes add: `items`; `entries` for other queues, each with `queue` and `packed`; how many notes that are
--- (`count`); the fields of FOLLOW_UPS that go with them (`done`); whether two items have the same unique key (`twice`).
+-- (`count`); the fields of FOLLOW_UPS that go with them (`done`), and entries of MEMBERS (`left`); whether two items have the same
+-- unique key (`twice`).
 local function collect(notes)
-  local found = { items = {}, entries = {}, done = {}, twice = false, count = 0 }
+  local found = { items = {}, entries = {}, done = {}, left = {}, twice = false, count = 0 }
   local ids, uniques, items, entries, done, none = {}, {}, found.items, found.entries, found.done, {}
   local was_attached = #notes > 0 and read_settings().attached
   -- A script that has stopped behind its notes and was repeated has written the last note of an item twice; or a sweep has made
@@ -37,6 +39,7 @@ local function collect(notes)
       local read, report = pcall(report_of, note)
       if read and report then theirs = { report, unpack(theirs) } end
     end
+    if note.tell then theirs = told_by(note) end
     local depends = #items + #entries + #theirs > MOST
     for i = 1, #theirs do
       local item = theirs[i]
@@ -56,6 +59,8 @@ local function collect(notes)
     if note.name and note.letter ~= DEATH and note.letter ~= OPENED and not note.untrue then
       had_last[note.name] = true
       done[#done + 1] = note.name
+      local group = group_named(note.name, note.packed)
+      if group then found.left[#found.left + 1] = group .. ' ' .. note.name end
       if was_attached and note.letter == LAST then done[#done + 1] = note.number .. '+' end
       if note.wants_result then done[#done + 1] = note.name .. 'r' end
     end

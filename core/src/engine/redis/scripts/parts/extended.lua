@@ -19,6 +19,7 @@
 --   FORWARD_LANES     see parts/forward_begin.lua; plain queues may have it too
 --   EVENTS      see parts/event_entry.lua
 --   GROUPS      see parts/groups.lua
+--   MEMBERS     see parts/member_entry.lua
 
 -- The length of a name in FOLLOW_UPS, and that of a result that a follow-up gets.
 local NAME, MAX_COPIED_RESULT = 15, 65536

@@ -8,6 +8,8 @@
 --            completed late, or requeued, which begins a new run; `a`: it is about what a call adds; `o`: a member of a group
 --            is requeued, and nothing fires; `g`: it is about a group that has ended
 --   the name, and the number of the item
+-- `0t`: another queue is told something, see parts/tell.lua. `0s`: members of a cancelled group are to be cancelled, which
+-- cancel_members.lua does: the queue of the group, its number, and the name behind which it goes on, with spaces between.
 local COMPLETES, DIES, ENDS = 1, 2, 4
 
 local function write_notes(notes)

@@ -1,7 +1,8 @@
 -- The beginning of forward.lua: which entries are to be added, and the arguments of add.lua.
 -- FORWARD_LANES has for each queue that has sent entries, `name incarnation`: the number of the last entry that was handled, and
 -- when; and the count `forgotten`: that of the last lane that was deleted, or a higher one. A drop of the queue spares it.
-local refused = refusal(redis.call('HGET', META, 'format'))
+local format = redis.call('HGET', META, 'format')
+local refused = refusal(format)
 if refused then return refused end
 local salt, lane = ARGV[1], ARGV[2]
 local last_number, forgotten = unpack(redis.call('HMGET', FORWARD_LANES, lane, 'forgotten'))
@@ -12,14 +13,15 @@ if not last_number and count_of(ARGV[3]) <= (tonumber(forgotten) or 0) then
   return '!' .. forgotten
 end
 
-local items, letters, ids, uniques, twice, reports = {}, {}, {}, {}, false, {}
+local items, letters, ids, uniques, twice, reports, joins, cancels = {}, {}, {}, {}, false, {}, {}, {}
 for at = 3, #ARGV, 2 do
   local number, letter = ARGV[at], 's'
   if count_of(number) > delivered and string.byte(ARGV[at + 1], 5) == 0 then
     local fine, report = pcall(read_report, ARGV[at + 1])
     letter = fine and report and '1' or 'x'
     if letter == '1' then
-      reports[#reports + 1] = report
+      local list = report.state == 'j' and joins or report.state == 'x' and cancels or reports
+      list[#list + 1] = report
       report.entry = number
     end
     last_number = number
@@ -45,6 +47,9 @@ local function write_lane()
   lane_is_written = true
 end
 if #reports > 0 then fill_places(reports, lane) end
+local source = string.match(lane, '^[^ ]*')
+if #joins > 0 then take_joins(joins, source) end
+if #cancels > 0 then take_cancels(cancels, source, format) end
 if #items == 0 then
   write_lane()
   return table.concat(letters) .. end_step.deferred

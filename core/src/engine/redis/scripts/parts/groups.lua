@@ -4,6 +4,10 @@
 --                         follow-ups, or nothing
 --   `P`, an index, a space, a number, a space and the id   the states of IN_FIELD places of that group, a letter each: `-` open,
 --                         `e` ended, `c` completed, `r` refused, which has ended too. What is missing is open
+--   `Q`, a number, a space and the id   of that group: `x` if it is cancelled, else `-`; then the queues that have had members of
+--                         it, as far as they have told, each between spaces
+--   `J`, a queue, a space and a number   of a group of any queue: this queue has had members of it, and has told so: `j`, or `x`
+--                         if it is cancelled, and when that was written. See parts/join_groups.lua
 --   `L` and a lane        the number of the last report that was filled in: see parts/fill_places.lua
 -- In AWAITED and ENDINGS a group is GROUP_MARK and its stored id, which is no stored id of an item.
 local IN_FIELD, MOST_PLACES, GROUP_LASTS, GROUP_MARK = 500, 100000, 86400000, '\1G'
@@ -23,5 +27,8 @@ local function pack_group(group)
   return table.concat({ group.number, text(group.places), text(group.ended), text(group.completed), group.over and '1' or '0',
     text(group.changed), group.name }, ' ')
 end
+
+local NOT_JOINED = '- '
+local function field_of_joined(group) return 'Q' .. group.number .. ' ' .. group.id end
 
 local function field_of_places(group, index) return 'P' .. text(index) .. ' ' .. group.number .. ' ' .. group.id end

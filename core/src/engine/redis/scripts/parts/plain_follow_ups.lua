@@ -56,5 +56,5 @@ local function collect_plain(numbers, names, results, added, salt)
     at = at + #followed
     arguments[at + 1], arguments[at + 2], arguments[at + 3] = '0', '0', '0'
   end
-  return { items = names, entries = {}, done = done, count = count, arguments = arguments }
+  return { items = names, entries = {}, done = done, left = {}, count = count, arguments = arguments }
 end

@@ -2,7 +2,9 @@
 -- the notes a mark may stand, see parts/reserve_numbers.lua.
 
 -- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
--- mark says: the numbers of the first entry and of the first item that these notes add.
+-- mark says: the numbers of the first entry and of the first item that these notes add. Then whether the first note is for
+-- cancel_members.lua, which nothing is read behind.
+local TELLS, CANCELS = 116, 115 -- the letters `t` and `s`
 local function read_notes()
   local byte, sub, read_size = string.byte, string.sub, struct.unpack
   local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, 0, MOST_NOTES)
@@ -11,15 +13,17 @@ local function read_notes()
   for n = 1, math.min(#found, count and tonumber(count) or MOST_NOTES) do
     local note = found[n]
     local kinds, letter = byte(note, 1, 2)
+    if letter == CANCELS then return notes, first, first_item, n == 1 end
+    local tell = letter == TELLS and sub(note, 3) or nil
     local name, number = sub(note, 3, 2 + NAME), sub(note, 3 + NAME)
     kinds = (kinds or 48) - 48
-    if kinds < 0 or kinds > 8 or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
+    if tell or kinds < 0 or kinds > 8 or #name < NAME then kinds, name = 0, nil end -- damage: it is dropped
     local wants_result = name and kinds % 2 == 1 and byte(name) % 2 == 1
-    room = room - (name and read_size('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
+    room = room - #(tell or '') - (name and read_size('>I4', name, 2) or 0) - (wants_result and MAX_COPIED_RESULT or 0)
     if room < 0 and n > 1 then break end
-    notes[n] = { kinds = kinds, letter = letter, name = name, number = number, wants_result = wants_result }
+    notes[n] = { kinds = kinds, letter = letter, name = name, number = number, wants_result = wants_result, tell = tell }
   end
-  return notes, first, first_item
+  return notes, first, first_item, false
 end
 
 -- Adds to the notes what they name, `packed`, whose it is, and the result.

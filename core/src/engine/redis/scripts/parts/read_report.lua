@@ -2,9 +2,10 @@
 --   the length (4 bytes), 0, the state of the place (parts/groups.lua), or `+`: a member has been added that had been refused;
 --   the place (4 bytes), the length of the stored id of the
 --   group (2 bytes), this, the number of the group
+-- Instead of a state: `j`, the other queue has members of the group; `x`, a group of the other queue is cancelled.
 local function read_report(packed)
   local _, _, state, place, length = struct.unpack('>I4BBI4I2', packed)
   local report = { state = string.char(state), place = place, id = string.sub(packed, 13, 12 + length),
     number = string.sub(packed, 13 + length) }
-  return string.match(report.state, '^[-ecr+]$') and report
+  return string.match(report.state, '^[-ecr+jx]$') and report
 end

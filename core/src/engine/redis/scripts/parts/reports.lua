@@ -19,3 +19,9 @@ local function report_of(note)
   local report = '\0' .. state .. struct.pack('>I4', place) .. string.sub(packed, queue_at + queue_length, at + 3 + length)
   return { queue = string.sub(packed, queue_at, queue_at + queue_length - 1), packed = struct.pack('>I4', #report) .. report }
 end
+
+-- The entry of the outbox that says what a note tells.
+local function told_by(note)
+  local queue, report = string.match(note.tell, '^([^ ]+) (.+)$')
+  return queue and { { queue = queue, packed = struct.pack('>I4', #report) .. report } } or {}
+end
