@@ -292,7 +292,8 @@ inline step_of_member(where) {
 	if
 	:: d_step { group != 0 && joined[where] < group && !follow_up && !(where == FAR && far_dropped) && !sealed && !has_ended && !dead[where] && !lives(where) ->
 		chain = (joined[NEAR] == group || joined[FAR] == group -> chain : false); add_member(where) }
-	:: d_step { group != 0 && joined[where] < group && has_room && !follow_up && !(where == FAR && far_dropped) && !sealed && !has_ended && !dead[where] && !lives(where) ->
+	:: d_step { group != 0 && joined[where] < group && has_room && !follow_up && !(where == FAR && far_dropped) && !sealed && !has_ended &&
+			!dead[where] && !lives(where) ->
 		chain = (joined[NEAR] == group || joined[FAR] == group -> chain : false); refuse_member(where) }
 	:: d_step { group != 0 && joined[where] == group && member_of[where] == group && has_room && !chain && !dead[where] &&
 		runs[where] < RUNS -> repeat_add(where) }

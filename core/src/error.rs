@@ -114,6 +114,14 @@ impl Error {
         Error::unavailable(what, false)
     }
 
+    /// The same, even by force: places of groups would never be filled.
+    pub(crate) fn holds_reports(queue: impl fmt::Display) -> Self {
+        let what = format_args!(
+            "queue {queue} is not dropped: it has ends of members of groups to report, which cannot be delivered now"
+        );
+        Error::unavailable(what, false)
+    }
+
     /// A defect has ended the work of a transaction, which is rolled back.
     #[cfg(feature = "sqlite")]
     pub(crate) fn panicked() -> Self {

@@ -187,8 +187,9 @@ impl Item {
         self
     }
 
-    /// Makes the item a member of a group, which may be in another queue: its end fills this place, 0 to 99,999. So does an add that
-    /// returns false, unless the item that is in the way has the same place. A member must not [replace](Item::replace) others, and follow-ups and items of schedules cannot be members. Default: it is in no group.
+    /// Makes the item a member of a group, which may be in another queue: its end fills this place, 0 to 99,999. So does an
+    /// add that returns false, unless the item that is in the way has the same place. A member must not
+    /// [replace](Item::replace) others, and follow-ups and items of schedules cannot be members. Default: it is in no group.
     pub fn in_group(mut self, group: &Group, place: u32) -> Self {
         self.group = Some(GroupPlace { group: group.clone(), place });
         self

@@ -41,12 +41,12 @@ impl WorkQueue {
         Ok(self.change_group(group.id.clone(), seal).await?.is_some())
     }
 
-    /// Cancels a group that has not ended: each of its members, in any queue, as [`cancel`](WorkQueue::cancel) does, also those that
-    /// are added later. Members that have ended stay as they are, and a dead one that is requeued later is not cancelled. The group
-    /// itself goes on: it ends when all its places are filled, and then adds its follow-ups.
+    /// Cancels a group that has not ended: each of its members, in any queue, as [`cancel`](WorkQueue::cancel) does, also
+    /// those that are added later. Members that have ended stay as they are, and a dead one that is requeued later is not
+    /// cancelled. The group itself goes on: it ends when all its places are filled, and then adds its follow-ups.
     ///
-    /// Members are cancelled soon, usually before the call returns if they are not many; if the client dies, others go on. True: there is such a
-    /// group, and it had not ended, also if it was cancelled before. False: it has ended, or is gone.
+    /// Members are cancelled soon, usually before the call returns if they are not many; if the client dies, others go on.
+    /// True: there is such a group, and it had not ended, also if it was cancelled before. False: it has ended, or is gone.
     ///
     /// # Errors
     /// `Invalid` for a group of another queue; else see [`WorkQueue`].

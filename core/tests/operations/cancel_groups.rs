@@ -174,10 +174,15 @@ async fn members_may_have_changed(bench: &Bench) {
     // Who requeues one that had died before wants it to run.
     assert_eq!(far.requeue(["dead"]).await.unwrap(), [true]);
     assert_eq!(state(&far, "dead").await, Some(State::Ready));
+    // Also if others are added, or it gets follow-ups.
+    add(&far, &g, 5, item("late")).await;
+    assert_eq!(state(&far, "late").await, None);
+    assert!(far.attach("dead", next("d")).await.unwrap());
+    assert_eq!(state(&far, "dead").await, Some(State::Ready));
     // Unless the group is cancelled again.
     assert!(home.cancel_group(&g).await.unwrap());
     assert_eq!(state(&far, "dead").await, None);
-    assert_eq!(filled(&home, "g").await, (5, 0, false));
+    assert_eq!(filled(&home, "g").await, (6, 0, false));
     assert_sound(&far).await;
 }
 

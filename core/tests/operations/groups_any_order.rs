@@ -137,7 +137,7 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
         }
         home.group("g").await.unwrap().unwrap().ended == MEMBERS
     };
-    assert!(eventually(PATIENT, all_reported).await, "{:?}", home.group("g").await);
+    assert!(eventually(secs(20), all_reported).await, "{:?}", home.group("g").await);
     // Nothing is to come but the last place.
     let info = home.group("g").await.unwrap().unwrap();
     assert_eq!((info.places, info.ended), (Some(MEMBERS + 1), MEMBERS));
@@ -157,7 +157,7 @@ async fn whatever_happens_a_group_ends_once(bench: &Bench) {
     };
     end(MEMBERS).await;
     let have_been_added = async || calls.counts().await.unwrap().ready == 2;
-    assert!(eventually(PATIENT, have_been_added).await);
+    assert!(eventually(secs(20), have_been_added).await);
     let called = if all_completed { ["done", "ended"] } else { ["ended", "failed"] };
     assert_eq!(done(&calls).await, called);
     // Members of a group that has ended fill nothing.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ::redis::{Commands, Connection};
-use leaseq::{FailOptions, FollowUp, Group, NewGroup, On, WorkQueue};
+use leaseq::{DropOptions, ErrorKind, FailOptions, FollowUp, Group, NewGroup, On, WorkQueue};
 
 use crate::support::redis::Redis;
 use crate::support::*;
@@ -165,4 +165,20 @@ async fn a_note_of_a_sweep_that_cannot_be_read_is_dropped() {
     assert_eq!(stage.stored().0.len(), 0);
     assert_sound(&stage.far).await;
     stage.assert_ends_once().await;
+}
+
+#[tokio::test]
+async fn a_queue_that_has_refused_a_member_is_not_dropped_before_it_has_told_that() {
+    let mut stage = Stage::new().await;
+    let third = stage.bench.client().await.queue("third").unwrap();
+    assert!(third.add_item(item("x")).await.unwrap());
+    stage.set_reachable(false);
+    assert!(!third.add_item(item("x").in_group(&stage.group, 1)).await.unwrap());
+    let error = third.drop_queue_with(DropOptions::new().force()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable);
+    assert!(error.to_string().contains("it has ends of members of groups to report"), "{error}");
+    stage.set_reachable(true);
+    let third = stage.bench.client().await.queue("third").unwrap();
+    assert!(third.drop_queue_with(DropOptions::new().force()).await.unwrap());
+    assert_eq!(stage.ended().await, 1);
 }

@@ -167,6 +167,16 @@ async fn members_of_one_call_are_in_the_way_of_each_other(bench: &Bench) {
     }
 }
 
+async fn a_refused_member_may_have_a_second_one_in_its_call(bench: &Bench) {
+    let (home, far, group) = new_group(bench, 2).await;
+    assert!(add(&far, item("a")).await);
+    let members = || ["a", "b"].map(|id| item(id).in_group(&group, 0));
+    assert_eq!(far.add_items(members()).await.unwrap(), [false, true]);
+    assert_places(&home, &group, &[Open, Open]).await;
+    assert_eq!(far.add_items(members()).await.unwrap(), [false, false]);
+    assert_places(&home, &group, &[Open, Open]).await;
+}
+
 async fn a_thousand_refusals_in_the_queue_of_the_group(bench: &Bench) {
     let (home, _, group) = new_group(bench, 1_000).await;
     let all = || (0..1_000).map(|n| item(n.to_string()).priority(1));
@@ -184,5 +194,6 @@ on_every_engine!(
     a_repeat_changes_nothing,
     a_refused_member_is_added_later,
     members_of_one_call_are_in_the_way_of_each_other,
+    a_refused_member_may_have_a_second_one_in_its_call,
     a_thousand_refusals_in_the_queue_of_the_group,
 );

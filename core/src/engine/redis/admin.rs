@@ -193,7 +193,11 @@ async fn drop_incarnation(
         return Ok(None);
     }
     if reply == Value::Int(-1) {
-        return Err(Error::holds_follow_ups(queue));
+        return match (force, purged) {
+            (false, _) => Err(Error::holds_follow_ups(queue)),
+            (true, false) => Ok(None),
+            (true, true) => Err(Error::holds_reports(queue)),
+        };
     }
     // The queue is gone even if its name stays: the next client that looks sets the list right.
     if let Err(error) = names::register(context, queue, context.until()).await {

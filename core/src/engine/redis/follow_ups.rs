@@ -23,7 +23,7 @@ const IS_MEMBER: u8 = 2;
 /// It has one follow-up, which a completion fires, for its own queue, and which is as plain items are, but perhaps for follow-ups
 /// of its own and the trigger: a step of a chain.
 const IS_PLAIN: u8 = 4;
-// 8 and 16 are of names that `scripts/parts/note_places.lua` makes.
+// `scripts/parts/fire.lua` has a list of all flags.
 /// The fields of a packed item: what comes behind its length and before its id.
 const FIELDS: usize = 35;
 
@@ -159,7 +159,7 @@ fn pack_one(queue: &QueueName, bytes: &mut Vec<u8>, on: On, item: &Item, with_tr
     bytes.extend_from_slice(&record);
 }
 
-/// What is left to do for a queue, as `scripts/parts/what_is_left.lua` says.
+/// What is left to do for a queue: see `scripts/parts/what_is_left.lua`.
 pub(super) struct Left {
     pub(super) notes: bool,
     /// The outbox has some.

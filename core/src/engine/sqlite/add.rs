@@ -136,7 +136,7 @@ impl<'a> Adding<'a> {
         let number = self.db.next_number();
         let added = self.add_as(number, item, trigger)?;
         match &item.group {
-            Some(place) if added => members::join(self.db, self.queue, number, place)?,
+            Some(place) if added => members::note_added(self.db, self.queue, number, place)?,
             Some(place) => members::refuse(self.db, self.queue, item, place)?,
             None => {}
         }
@@ -229,7 +229,7 @@ impl<'a> Adding<'a> {
                 let group = place.group.generation.count as i64;
                 if !self.cancelled.contains(&group) && groups::is_cancelled(self.db, group)? {
                     self.cancelled.insert(group);
-                    follow_ups::cancel_members(self.db, self.queue, group, follow_ups - 1)?;
+                    follow_ups::note_sweep(self.db, self.queue, group, follow_ups - 1)?;
                 }
             }
             let (retain, unique) = (ms(item.retain) as i64, item.unique.clone());

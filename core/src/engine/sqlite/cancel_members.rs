@@ -9,8 +9,8 @@ use crate::Result;
 use crate::engine::generation::NO_SALT;
 use crate::engine::{Generation, Target};
 
-/// Cancels up to so many members in this queue, as the note says, which goes behind what they note. Returns how many it has looked
-/// at.
+/// Cancels up to so many members in this queue, as the note says, which goes behind what they note. Returns how many it
+/// has looked at.
 pub(super) fn step(db: &Database, queue: i64, note: &Note, most: usize) -> Result<usize> {
     const FIND: &str = "SELECT follow_up.follow_up, item.number, item.id FROM follow_up
         CROSS JOIN extra ON extra.follow_ups = follow_up.follow_up

@@ -31,7 +31,10 @@ pub(super) fn detach(
         return Ok(None);
     }
     if (!force || has_members) && follow_ups::any_deferred(db, queue)? {
-        return Err(Error::holds_follow_ups(name));
+        return Err(match force {
+            true => Error::holds_reports(name),
+            false => Error::holds_follow_ups(name),
+        });
     }
     db.run("UPDATE queue SET name = NULL WHERE queue = ?1", |s| s.execute([queue]))?;
     db.forget_queues()?;

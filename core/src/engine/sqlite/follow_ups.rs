@@ -122,7 +122,7 @@ pub(super) fn refuse(db: &Database, queue: i64, id: &[u8], place: &GroupPlace) -
 }
 
 /// The member was added, and its place may have been refused before.
-pub(super) fn join(db: &Database, queue: i64, number: i64) -> Result<()> {
+pub(super) fn note_added(db: &Database, queue: i64, number: i64) -> Result<()> {
     match find(db, number)? {
         Some(fired) => note(db, queue, &fired, PLACE_ADDED, false, None),
         None => Ok(()),
@@ -151,7 +151,7 @@ pub(super) fn cancel(db: &Database, queue: i64, number: i64) -> Result<()> {
 }
 
 /// The members of this group in this queue, which are those behind this number of follow-ups, are to be cancelled.
-pub(super) fn cancel_members(db: &Database, queue: i64, group: i64, after: i64) -> Result<()> {
+pub(super) fn note_sweep(db: &Database, queue: i64, group: i64, after: i64) -> Result<()> {
     let id = format!("{group} {after}").into_bytes();
     let fired = Fired { follow_ups: 0, id, state: None, expires_at: None };
     note(db, queue, &fired, CANCELS, false, None)

@@ -174,7 +174,7 @@ fn cancel(db: &Database, number: i64) -> Result<()> {
     loop {
         let next = db.run(NEXT, |s| s.query_row([number, last], |row| row.get(0)).optional())?;
         let Some(queue) = next else { break };
-        follow_ups::cancel_members(db, queue, number, 0)?;
+        follow_ups::note_sweep(db, queue, number, 0)?;
         queues.push(queue);
         last = queue;
     }
@@ -183,8 +183,9 @@ fn cancel(db: &Database, number: i64) -> Result<()> {
 
 /// Whether the members of the group with this number are cancelled.
 pub(super) fn is_cancelled(db: &Database, number: i64) -> Result<bool> {
-    const FIND: &str = "SELECT 1 FROM item_group WHERE number = ?1 AND cancelled = 1";
-    db.run(FIND, |s| s.exists([number]))
+    const FIND: &str = "SELECT 1 FROM item_group WHERE number = ?1 AND cancelled = 1
+        AND NOT ((places = 0 OR has_ended = 1) AND changed <= ?2)";
+    db.run(FIND, |s| s.exists([number, oldest(db)]))
 }
 
 /// Deletes some groups of any queue that are gone.

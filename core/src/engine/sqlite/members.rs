@@ -53,10 +53,10 @@ impl Report {
     }
 }
 
-/// This member was not added, because another item has its id or its unique key. If that has its place, the add is a repeat;
-/// otherwise its place has ended.
+/// This member was not added, because another item has its id or its unique key. If that has its place, the add is a repeat of
+/// the one that has added it; otherwise its place has ended.
 pub(super) fn refuse(db: &Database, queue: i64, item: &Item, place: &GroupPlace) -> Result<()> {
-    const IS_REPEAT: &str = "SELECT 1 FROM extra
+    const REPEATED: &str = "SELECT extra.number FROM extra
         JOIN follow_up ON follow_up.follow_up = extra.follow_ups
         WHERE extra.number IN (SELECT number FROM item WHERE queue = ?1 AND id = ?2
             UNION ALL SELECT number FROM unique_key WHERE queue = ?1 AND key = ?3)
@@ -64,14 +64,17 @@ pub(super) fn refuse(db: &Database, queue: i64, item: &Item, place: &GroupPlace)
     let GroupPlace { group, place: at } = place;
     let (name, number) = (group.queue.as_str(), group.generation.count as i64);
     let (id, key) = (item.id.as_ref(), item.unique.as_deref());
-    if db.run(IS_REPEAT, |s| s.exists(params![queue, id, key, at, name, number]))? {
-        return Ok(());
+    let repeated = db.run(REPEATED, |s| {
+        s.query_row(params![queue, id, key, at, name, number], |row| row.get(0)).optional()
+    })?;
+    match repeated {
+        Some(number) => note_added(db, queue, number, place),
+        None => follow_ups::refuse(db, queue, id, place),
     }
-    follow_ups::refuse(db, queue, id, place)
 }
 
 /// This member was added: its place is open again, if it had been refused before.
-pub(super) fn join(db: &Database, queue: i64, number: i64, place: &GroupPlace) -> Result<()> {
+pub(super) fn note_added(db: &Database, queue: i64, number: i64, place: &GroupPlace) -> Result<()> {
     const LETTER: &str =
         "SELECT substr(states, ?3, 1) FROM group_field WHERE number = ?1 AND field = ?2";
     let group = place.group.generation.count as i64;
@@ -80,7 +83,7 @@ pub(super) fn join(db: &Database, queue: i64, number: i64, place: &GroupPlace) -
         db.run(LETTER, |s| s.query_row(params![group, field, at], |row| row.get(0)).optional())?;
     // The note of a refusal may wait.
     if letter.is_some_and(|letter| letter == [REFUSED]) || follow_ups::any_deferred(db, queue)? {
-        follow_ups::join(db, queue, number)?;
+        follow_ups::note_added(db, queue, number)?;
     }
     Ok(())
 }

@@ -152,7 +152,8 @@ fn use_groups(db: &mut Database, name: &QueueName) {
     distribute::add(db, name, &member("late")).unwrap();
     let found = groups::read(db, name, b"g", 0, 10).unwrap().unwrap();
     assert_eq!(found.states[0], PlaceState::Ended);
-    assert_eq!(admin::remove(db, name, &[target()]).unwrap(), [false]);
+    // Both are retained as cancelled.
+    assert_eq!(cancel::cancel(db, name, &[target()]).unwrap(), [Some(false)]);
 }
 
 /// Keeps events, and reads them.

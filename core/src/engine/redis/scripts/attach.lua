@@ -118,7 +118,8 @@ end
 if #fields > 0 or #late > 0 then make_extended(format) end
 if #fields > 0 then
   redis.call('HSET', META, 'attached', 1)
-  join_groups(joining)
+  -- A sweep that goes on could miss the new names; it has a note.
+  join_groups(joining, redis.call('EXISTS', DEFERRED) == 1)
   redis.call('HSET', FOLLOW_UPS, unpack(fields))
   -- A note that waits may name them. Then another one, which fires nothing, deletes them behind it.
   if #old > 0 and redis.call('EXISTS', DEFERRED) == 0 then

@@ -71,8 +71,7 @@ for i = from, to, 2 do
     fine = number and redis.call('HEXISTS', ITEMS, number) == 1 or followed[entry]
   elseif name == 'groups' then
     -- Those whose time is over are deleted; that is no damage.
-    local letter, id = string.sub(entry, 1, 1), string.match(entry, '^[PQ]%S+ (.*)$') or string.sub(entry, 2)
-    id = letter == 'P' and string.match(id, '^%S+ (.*)$') or id
+    local letter, id = string.sub(entry, 1, 1), group_of_field(entry) or string.sub(entry, 2)
     local group, gone = read_group(id, redis.call('HGET', GROUPS, 'G' .. id))
     group = group or gone
     local number = string.match(entry, '^P%d+ (%S+) ') or string.match(entry, '^Q(%S+) ')

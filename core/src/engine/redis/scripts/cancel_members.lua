@@ -1,22 +1,30 @@
 -- Cancels members of a cancelled group, as the first note of DEFERRED says, in one bounded step.
 -- KEYS  see parts/keys.lua
--- ARGV  [1] and [2] who writes events, [3] salt
+-- ARGV  [1] and [2] who writes events, the same in all calls, as whoever repeats a step that has stopped may be another client;
+--       [3] salt
 -- Reply see parts/what_is_left.lua
 local MOST = 250
 local meta = redis.call('HMGET', META, 'format', 'cancels')
 local refused = refusal(meta[1])
 if refused then return refused end
 local note = redis.call('LRANGE', DEFERRED, 0, 0)[1]
-local group, after = string.match(note or '', '^0s([^ ]+ [^ ]+) (.*)$')
+local group, rest = string.match(note or '', '^0s([^ ]+ [^ ]+) (.*)$')
 if not group then
   if string.sub(note or '', 1, 2) == '0s' then redis.call('LTRIM', DEFERRED, 1, -1) end -- damage
   return what_is_left()
 end
 
-local from = after == '' and '[' .. group .. ' ' or '(' .. group .. ' ' .. after
-local entries = redis.call('ZRANGE', MEMBERS, from, '[' .. group .. '!', 'BYLEX', 'LIMIT', 0, MOST)
-local names, strays = {}, {}
-for i, entry in ipairs(entries) do names[i] = string.sub(entry, #group + 2) end
+local entries, names, strays, is_list = {}, {}, {}, string.sub(rest, 1, 1) == '='
+if is_list then
+  for at = 2, math.min(#rest, 1 + MOST * NAME), NAME do
+    names[#names + 1] = string.sub(rest, at, at + NAME - 1)
+    entries[#names] = group .. ' ' .. names[#names]
+  end
+else
+  local from = rest == '' and '[' .. group .. ' ' or '(' .. group .. ' ' .. rest
+  entries = redis.call('ZRANGE', MEMBERS, from, '[' .. group .. '!', 'BYLEX', 'LIMIT', 0, MOST)
+  for i, entry in ipairs(entries) do names[i] = string.sub(entry, #group + 2) end
+end
 -- The items that have these names now: not those whose ends wait for distribute.lua.
 local ids, numbers = {}, {}
 for i, packed in ipairs(#names > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(names)) or {}) do
@@ -40,6 +48,9 @@ end
 close_events()
 if #strays > 0 then redis.call('ZREM', MEMBERS, unpack(strays)) end
 -- The rest goes behind what these ends have noted, and what others have.
-if last < #names or #names == MOST then redis.call('RPUSH', DEFERRED, '0s' .. group .. ' ' .. (names[last] or after)) end
+local left = is_list and string.sub(rest, 2 + last * NAME) or names[last] or rest
+if is_list and left ~= '' or not is_list and (last < #names or #names == MOST) then
+  redis.call('RPUSH', DEFERRED, '0s' .. group .. ' ' .. (is_list and '=' or '') .. left)
+end
 redis.call('LTRIM', DEFERRED, 1, -1)
 return what_is_left()

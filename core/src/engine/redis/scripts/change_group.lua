@@ -17,10 +17,9 @@ if what == 'create' then
   end
   if old then delete_group(old) end
   -- Each new group looks at some others, so that those that are gone cannot pile up.
-  local sample = redis.call('HRANDFIELD', GROUPS, 3, 'WITHVALUES')
-  for i = 1, #sample, 2 do
-    local other = string.sub(sample[i], 1, 1) == 'G' and string.sub(sample[i], 2)
-    local _, gone = read_group(other or '', other and sample[i + 1])
+  for _, field in ipairs(redis.call('HRANDFIELD', GROUPS, 3)) do
+    local other = group_of_field(field)
+    local _, gone = read_group(other, other and redis.call('HGET', GROUPS, 'G' .. other))
     if gone then delete_group(gone) end
   end
   if not meta[1] then make_empty_queue(number) end

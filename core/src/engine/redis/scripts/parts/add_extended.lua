@@ -69,7 +69,7 @@ local function write_follow_ups(number_of)
     end
   end
   if members then redis.call('HSET', META, 'members', 1) end
-  if members and join_groups then join_groups(names) end
+  if members and join_groups then join_groups(names, true) end
   if #names > 0 then redis.call('HSET', FOLLOW_UPS, unpack(names)) end
   followed = {}
 end

@@ -15,8 +15,8 @@ local function add_packed(note, packed)
 end
 
 -- What the first notes add: `items`; `entries` for other queues, each with `queue` and `packed`; how many notes that are
--- (`count`); the fields of FOLLOW_UPS that go with them (`done`), and entries of MEMBERS (`left`); whether two items have the same
--- unique key (`twice`).
+-- (`count`); the fields of FOLLOW_UPS that go with them (`done`), and entries of MEMBERS (`left`); whether two items have the
+-- same unique key (`twice`).
 local function collect(notes)
   local found = { items = {}, entries = {}, done = {}, left = {}, twice = false, count = 0 }
   local ids, uniques, items, entries, done, none = {}, {}, found.items, found.entries, found.done, {}

@@ -28,6 +28,11 @@ local function pack_group(group)
     text(group.changed), group.name }, ' ')
 end
 
+-- The id of the group that a field is about; nil for `J` and `L`.
+local function group_of_field(field)
+  return string.match(field, '^G(.*)$') or string.match(field, '^P%d+ %S+ (.*)$') or string.match(field, '^Q%S+ (.*)$')
+end
+
 local NOT_JOINED = '- '
 local function field_of_joined(group) return 'Q' .. group.number .. ' ' .. group.id end
 

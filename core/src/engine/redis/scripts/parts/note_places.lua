@@ -5,7 +5,7 @@
 -- If what is in the way has the same place, the add is a repeat, and the member counts as added. META has `refused` if the queue
 -- has ever refused a member; while it has not, no place needs to be opened again. What notes of parts/fire.lua name is the place
 -- alone, under a name of its own, as the item may have the name by the time when the note is read.
-local REFUSED, ADDED = 8, 16 -- flags of names: see follow_ups.rs
+local REFUSED_PLACE, ADDED_PLACE = 8, 16 -- flags of names: see parts/fire.lua
 
 -- The place (see parts/reports.lua) that is packed so, nil if there is none; and whose it is.
 local function place_of(packed)
@@ -52,15 +52,15 @@ local function note_places(answer)
   end
   for _, member in ipairs(refused) do
     if not member.added then
-      note(member, REFUSED)
+      note(member, REFUSED_PLACE)
       refuses = true
     end
   end
-  for _, member in ipairs(was_refused and all or {}) do
-    if member.added then note(member, ADDED) end
+  for _, member in ipairs((was_refused or refuses) and all or {}) do
+    if member.added then note(member, ADDED_PLACE) end
   end
   if #notes == 0 then return end
-  if refuses and not was_refused then redis.call('HSET', META, 'format', EXTENDED, 'refused', 1) end
+  if refuses and not was_refused then redis.call('HSET', META, 'format', EXTENDED, 'members', 1, 'refused', 1) end
   redis.call('HSET', FOLLOW_UPS, unpack(fields))
   redis.call('RPUSH', DEFERRED, unpack(notes))
   end_step.deferred = 'o'
