@@ -987,9 +987,9 @@ class Queue:
 
         Each is cancelled as `cancel` does it. Members that have ended stay as they are, and a dead
         one that is requeued later is not cancelled. The group goes on: it ends when all its places
-        are filled, and then adds its follow-ups. Members are cancelled soon, usually before the call
-        returns if they are not many. True: there is such a group, and it had not ended. False: it
-        has ended, or is gone. Raises `InvalidError`, also for a group of another queue.
+        are filled, and then adds its follow-ups. Members are cancelled soon, usually before the
+        call returns if they are not many. True: there is such a group, and it had not ended.
+        False: it has ended, or is gone. Raises `InvalidError`, also for a group of another queue.
         """
         return await self._native.cancel_group(bridge(), group)
 
