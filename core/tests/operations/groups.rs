@@ -97,6 +97,27 @@ async fn members_of_any_queue_end_a_group(bench: &Bench) {
     assert_all_sound(&[&home, &far, &calls]).await;
 }
 
+async fn a_group_that_is_not_sealed_does_not_end(bench: &Bench) {
+    let [home, far, calls] = queues(bench, ["home", "far", "calls"]).await;
+    let group = home.create_group(new_group("g")).await.unwrap();
+    add(&far, &group, 0, item("a")).await;
+    die(&far, "a").await;
+    assert_eq!(filled(&home, "g").await, (1, 0, false));
+    assert_eq!(far.requeue(["a"]).await.unwrap(), [true]);
+    assert_eq!(filled(&home, "g").await, (0, 0, false));
+    // No place of these has ended, either.
+    assert!(far.add_item(item("b")).await.unwrap());
+    assert!(!far.add_item(item("b").in_group(&group, 1)).await.unwrap());
+    assert!(far.remove("b").await.unwrap());
+    add(&far, &group, 1, item("b")).await;
+    assert_eq!(filled(&home, "g").await, (0, 0, false));
+    assert!(home.seal_group(&group, 2).await.unwrap());
+    complete(&far, "a").await;
+    assert_eq!(filled(&home, "g").await, (1, 1, false));
+    complete(&far, "b").await;
+    assert_eq!(called(&calls).await, ["g done", "g ended"]);
+}
+
 async fn a_group_of_its_own_queue_needs_no_other(bench: &Bench) {
     let [home] = queues(bench, ["home"]).await;
     let next = NewGroup::new("g").follow_up(FollowUp::new(On::Completed, item("next")));
@@ -353,6 +374,7 @@ async fn what_is_invalid_changes_nothing(bench: &Bench) {
 
 on_every_engine!(
     members_of_any_queue_end_a_group,
+    a_group_that_is_not_sealed_does_not_end,
     a_group_of_its_own_queue_needs_no_other,
     however_members_end_it_counts_once,
     a_requeue_opens_a_place_and_late_completions_count,

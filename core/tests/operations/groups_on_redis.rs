@@ -171,7 +171,8 @@ async fn a_note_of_a_sweep_that_cannot_be_read_is_dropped() {
 async fn a_queue_that_has_refused_a_member_is_not_dropped_before_it_has_told_that() {
     let mut stage = Stage::new().await;
     let third = stage.bench.client().await.queue("third").unwrap();
-    assert!(third.add_item(item("x")).await.unwrap());
+    let never = FollowUp::new(On::Ended, item("never").queue("home"));
+    assert!(third.add_item(item("x").follow_up(never)).await.unwrap());
     stage.set_reachable(false);
     assert!(!third.add_item(item("x").in_group(&stage.group, 1)).await.unwrap());
     let error = third.drop_queue_with(DropOptions::new().force()).await.unwrap_err();
@@ -181,4 +182,6 @@ async fn a_queue_that_has_refused_a_member_is_not_dropped_before_it_has_told_tha
     let third = stage.bench.client().await.queue("third").unwrap();
     assert!(third.drop_queue_with(DropOptions::new().force()).await.unwrap());
     assert_eq!(stage.ended().await, 1);
+    // It has had no member, so its items are gone without an end.
+    assert_eq!(stage.home.counts().await.unwrap().ready, 0);
 }

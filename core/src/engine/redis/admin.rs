@@ -175,29 +175,31 @@ async fn drop_incarnation(
     for script in [Script::Drop, Script::Register] {
         acl::check(context, queue, script).await?;
     }
-    // Reports to groups are delivered even so.
-    if (!force || purged)
-        && let Err(error) = follow_ups::distribute_all(engine, queue).await
-    {
-        tracing::debug!(%queue, %error, "follow-ups could not be added before the drop");
+    if !force || purged {
+        deliver(engine, queue).await;
     }
     let mut command = cmd("HGET");
     command.arg(context.keys(queue).meta()).arg("incarnation");
     let incarnation = reply::bytes(context.command(queue, command).await?)?;
-    let reply = engine
-        .query(queue, Script::Drop, |command| {
+    let drop = || {
+        engine.query(queue, Script::Drop, |command| {
             command.arg(&*incarnation).arg(u8::from(force)).arg(u8::from(purged));
         })
-        .await?;
+    };
+    let mut reply = drop().await?;
+    if reply == Value::Int(-1) && force && !purged {
+        // Reports to groups are delivered even so.
+        deliver(engine, queue).await;
+        reply = drop().await?;
+    }
     if reply == Value::Int(-2) {
         return Ok(None);
     }
     if reply == Value::Int(-1) {
-        return match (force, purged) {
-            (false, _) => Err(Error::holds_follow_ups(queue)),
-            (true, false) => Ok(None),
-            (true, true) => Err(Error::holds_reports(queue)),
-        };
+        return Err(match force {
+            true => Error::holds_reports(queue),
+            false => Error::holds_follow_ups(queue),
+        });
     }
     // The queue is gone even if its name stays: the next client that looks sets the list right.
     if let Err(error) = names::register(context, queue, context.until()).await {
@@ -205,6 +207,12 @@ async fn drop_incarnation(
     }
     // 0 for an incarnation: somebody else, or an earlier attempt of this call, has dropped it.
     Ok(Some(!incarnation.is_empty() || reply == Value::Int(1)))
+}
+
+async fn deliver(engine: &RedisEngine, queue: &QueueName) {
+    if let Err(error) = follow_ups::distribute_all(engine, queue).await {
+        tracing::debug!(%queue, %error, "follow-ups could not be added before the drop");
+    }
 }
 
 /// Deletes lanes that the client does not use any more.

@@ -4,9 +4,9 @@
 -- ARGV  [1] the incarnation; '' for the remains of a queue without one, [2] 1 to drop follow-ups for other queues with it,
 --       [3] 1 to drop its items too if it has had members of groups
 -- Reply 1 if there was such a queue, else 0; -1 if it is not dropped, because of such follow-ups, or
---       of reports to groups; -2 if its items are to be purged first
+--       of reports to groups of members that have ended or were refused; -2 if its items are to be purged first
 local LONGEST_WAIT = 120000 -- longer than any registration lasts
-local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched', 'members')
+local meta = redis.call('HMGET', META, 'format', 'incarnation', 'waiting', 'watched', 'members', 'refused')
 local refused = refusal(meta[1])
 if refused then return refused end
 if (meta[2] or '') ~= ARGV[1] then
@@ -17,7 +17,7 @@ if ARGV[3] ~= '1' and meta[5] and redis.call('EXISTS', ITEMS) == 1 then
   touch()
   return -2
 end
-if (ARGV[2] ~= '1' or meta[5]) and what_is_left() > 0 then
+if (ARGV[2] ~= '1' or meta[5] or meta[6]) and what_is_left() > 0 then
   touch()
   return -1
 end

@@ -49,7 +49,8 @@ local function fill_places(reports, lane)
       group.ended = group.ended + (IS_FILLED[state] or 0) - (IS_FILLED[before] or 0)
       group.completed = group.completed + (IS_COMPLETED[state] or 0) - (IS_COMPLETED[before] or 0)
       group.changed = now
-      if group.ended == group.places then
+      -- A group that is not sealed has 0 places yet.
+      if group.places > 0 and group.ended == group.places then
         group.over = true
         ended[#ended + 1] = group
       end

@@ -60,7 +60,7 @@ local function note_places(answer)
     if member.added then note(member, ADDED_PLACE) end
   end
   if #notes == 0 then return end
-  if refuses and not was_refused then redis.call('HSET', META, 'format', EXTENDED, 'members', 1, 'refused', 1) end
+  if refuses and not was_refused then redis.call('HSET', META, 'format', EXTENDED, 'refused', 1) end
   redis.call('HSET', FOLLOW_UPS, unpack(fields))
   redis.call('RPUSH', DEFERRED, unpack(notes))
   end_step.deferred = 'o'
