@@ -3,7 +3,7 @@
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::packed_items::pack;
-use super::{change, distribute, expiry, extra, follow_ups};
+use super::{distribute, expiry, extra, follow_ups, named};
 use crate::Result;
 use crate::engine::{Attach, Attached};
 use crate::item::{FollowUp, On, State};
@@ -19,7 +19,7 @@ pub(super) fn attach(
     let mut delta = CountDelta::default();
     let mut answers = Vec::with_capacity(items.len());
     for Attach { target, follow_up } in items {
-        let found = change::find(db, queue, target, &mut delta, |_| true)?;
+        let found = named::find(db, queue, target, &mut delta, |_| true)?;
         let Some(item) = found.filter(|item| !item.is_over(db.now)) else {
             answers.push(Attached::No);
             continue;

@@ -2,16 +2,20 @@
 
 use rusqlite::params;
 
-use super::cancel::Cancelling;
+use super::cancelling::Cancelling;
 use super::database::Database;
-use super::distribute::Note;
 use crate::Result;
 use crate::engine::generation::NO_SALT;
 use crate::engine::{Generation, Target};
 
-/// Cancels up to so many members in this queue, as the note says, which goes behind what they note. Returns how many it
-/// has looked at.
-pub(super) fn step(db: &Database, queue: i64, note: &Note, most: usize) -> Result<usize> {
+/// Cancels up to so many members in this queue, as a note with this number and id says, which goes behind what they note.
+/// Returns how many it has looked at.
+pub(super) fn step(
+    db: &Database,
+    queue: i64,
+    (sequence, id): (i64, &[u8]),
+    most: usize,
+) -> Result<usize> {
     const FIND: &str = "SELECT follow_up.follow_up, item.number, item.id FROM follow_up
         CROSS JOIN extra ON extra.follow_ups = follow_up.follow_up
         CROSS JOIN item ON item.number = extra.number AND item.queue = follow_up.queue
@@ -20,7 +24,7 @@ pub(super) fn step(db: &Database, queue: i64, note: &Note, most: usize) -> Resul
     const DROP: &str = "DELETE FROM deferred WHERE sequence = ?1";
     const GO_ON: &str = "UPDATE deferred SET sequence = ?2, id = ?3 WHERE sequence = ?1";
     // What another program has written and cannot be read names no group.
-    let (group, mut after) = read(&note.trigger.id).unwrap_or((0, 0));
+    let (group, mut after) = read(id).unwrap_or((0, 0));
     let place = params![group, queue, after, most as i64];
     let found = db.rows(FIND, place, |row| {
         let generation = Generation { count: row.get::<_, i64>(1)? as u64, salt: NO_SALT };
@@ -39,10 +43,10 @@ pub(super) fn step(db: &Database, queue: i64, note: &Note, most: usize) -> Resul
     let delta = cancelling.end(db, queue)?;
     db.count(queue, &delta)?;
     if is_last {
-        db.run(DROP, |s| s.execute([note.sequence]))?;
+        db.run(DROP, |s| s.execute([sequence]))?;
     } else {
         let (next, id) = (db.next_number(), format!("{group} {after}").into_bytes());
-        db.run(GO_ON, |s| s.execute(params![note.sequence, next, id]))?;
+        db.run(GO_ON, |s| s.execute(params![sequence, next, id]))?;
     }
     Ok(found.len())
 }

@@ -1,13 +1,12 @@
 //! Operations of operators that make new generations of items: bury, revise.
 
-use rusqlite::{OptionalExtension, params};
+use rusqlite::params;
 
 use super::count_delta::CountDelta;
 use super::database::Database;
 use super::large::{self, INLINE};
-use super::mend::set_right;
-use super::row::{Stored, WITHOUT_DATA, in_line, is_generation, sort_key, state_number};
-use super::{distribute, endings, events, expiry, extra, follow_ups, unique};
+use super::row::{Stored, in_line, sort_key, state_number};
+use super::{distribute, endings, events, expiry, extra, follow_ups, named, unique};
 use crate::Result;
 use crate::engine::{Bury, Ended, Revise, Target};
 use crate::event::EventKind;
@@ -19,7 +18,6 @@ use crate::options::MAX_BATCH_BYTES;
 const RENUMBER: &str = "UPDATE item SET number = ?2, state = ?3, sort_key = ?4, position = ?5,
     priority = ?6, max_attempts = ?7, front = ?8, since = ?9, error = ?10, deliveries = 0
     WHERE number = ?1";
-const MOVE_LARGE: &str = "UPDATE large SET number = ?2 WHERE number = ?1";
 
 pub(super) fn bury(
     db: &mut Database,
@@ -76,39 +74,6 @@ fn revised(db: &Database, mut item: Stored, revise: &Revise) -> Stored {
     item
 }
 
-/// Gives an item another number.
-pub(super) fn renumber(db: &Database, queue: i64, old: i64) -> Result<i64> {
-    let new = db.next_number();
-    db.run("UPDATE item SET number = ?2 WHERE number = ?1", |s| s.execute([old, new]))?;
-    db.run(MOVE_LARGE, |s| s.execute([old, new]))?;
-    extra::renumber(db, queue, old, new)?;
-    Ok(new)
-}
-
-/// The target, if its state allows the change. Repairs its row, so that it can be changed.
-pub(super) fn find(
-    db: &Database,
-    queue: i64,
-    target: &Target,
-    delta: &mut CountDelta,
-    allows: impl Fn(State) -> bool,
-) -> Result<Option<Stored>> {
-    let sql = format!("SELECT {WITHOUT_DATA} FROM item WHERE queue = ?1 AND id = ?2");
-    let find = || -> Result<Option<Stored>> {
-        let place = params![queue, target.id.as_ref()];
-        let found = db.run(&sql, |s| s.query_row(place, Stored::read).optional())?;
-        Ok(found.filter(|item| is_generation(item.number, target) && allows(item.state)))
-    };
-    match find()? {
-        Some(item) if item.broken.any() => {
-            set_right(db, &item, delta)?;
-            // An unreadable item cannot be changed.
-            if item.broken.record { Ok(None) } else { find() }
-        }
-        found => Ok(found),
-    }
-}
-
 /// The items that one transaction changes.
 struct Step {
     queue: i64,
@@ -129,7 +94,7 @@ impl Step {
     /// The target, if it is not leased and has not ended, and whether it has expired.
     fn find(&mut self, db: &Database, target: &Target) -> Result<Option<(Stored, bool)>> {
         let allows = |state: State| state != State::Leased && !state.is_retained();
-        let found = find(db, self.queue, target, &mut self.delta, allows)?;
+        let found = named::find(db, self.queue, target, &mut self.delta, allows)?;
         let Some(item) = found else { return Ok(None) };
         let expired = expiry::has_expired(db, &item)?;
         Ok(Some((item, expired)))
@@ -193,7 +158,7 @@ impl Step {
         })?;
         match data {
             None if large.is_some() => {
-                db.run(MOVE_LARGE, |s| s.execute([number, new]))?;
+                db.run(named::MOVE_LARGE, |s| s.execute([number, new]))?;
             }
             None => {}
             Some(data) => {

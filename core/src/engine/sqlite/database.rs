@@ -52,8 +52,8 @@ pub(super) struct Database {
     reported: Cell<bool>,
     /// The queues of which the transaction has opened keys.
     opened_keys: RefCell<Vec<i64>>,
-    /// The transaction has ended items with follow-ups, which are to be added.
-    pub(super) deferred: Cell<bool>,
+    /// The queues for which the transaction has noted ends, of which something is to be added.
+    deferred: RefCell<Vec<i64>>,
     /// The queues to which the transaction has added follow-ups.
     added_to: RefCell<Vec<i64>>,
     /// What the transaction has changed of queues that keep their changes.
@@ -86,7 +86,7 @@ impl Database {
             successors: Cell::new(false),
             reported: Cell::new(false),
             opened_keys: RefCell::default(),
-            deferred: Cell::new(false),
+            deferred: RefCell::default(),
             added_to: RefCell::default(),
             events: NotedEvents::default(),
             stored: (0, 0),
@@ -212,7 +212,7 @@ impl Database {
         self.successors.set(successors);
         self.reported.set(false);
         self.opened_keys.get_mut().clear();
-        self.deferred.set(false);
+        self.deferred.get_mut().clear();
         self.added_to.get_mut().clear();
         self.events.take();
         if changes != self.changes {
@@ -309,6 +309,19 @@ impl Database {
         if !opened.contains(&queue) {
             opened.push(queue);
         }
+    }
+
+    /// Notes that the transaction has noted ends.
+    pub(super) fn note_deferred(&self, queue: i64) {
+        let mut deferred = self.deferred.borrow_mut();
+        if !deferred.contains(&queue) {
+            deferred.push(queue);
+        }
+    }
+
+    /// The queues for which the transaction has noted ends since the last call.
+    pub(super) fn take_deferred(&self) -> Vec<i64> {
+        self.deferred.take()
     }
 
     /// Notes that the transaction has added follow-ups.

@@ -17,40 +17,31 @@ use crate::item::{FollowUp, Item, Trigger};
 use crate::name::QueueName;
 use crate::options::{MAX_BATCH, MAX_BATCH_BYTES};
 
-pub(super) struct Note {
-    pub(super) sequence: i64,
+struct Note {
+    sequence: i64,
     follow_up: i64,
     kinds: Kinds,
     last: bool,
-    pub(super) trigger: Trigger,
+    trigger: Trigger,
 }
 
 /// Writes what an operation that may have ended items has counted, and adds their follow-ups.
 pub(super) fn finish(db: &Database, queue: i64, delta: &CountDelta) -> Result<()> {
     db.count(queue, delta)?;
     // Adding some may end others, which they replace.
-    if db.deferred.take() {
-        step(db, vec![queue])?;
-    }
-    Ok(())
+    step(db, db.take_deferred())
 }
 
 /// Adds items, and what those fire that they replace.
 pub(super) fn add(db: &mut Database, name: &QueueName, items: &[Item]) -> Result<Vec<bool>> {
     let answers = add::add(db, name, items)?;
-    add_pending(db, name)?;
+    add_pending(db)?;
     Ok(answers)
 }
 
 /// Adds what is noted in this transaction.
-pub(super) fn add_pending(db: &mut Database, name: &QueueName) -> Result<()> {
-    if !db.deferred.take() {
-        return Ok(());
-    }
-    match db.queue(name)? {
-        Some(queue) => step(db, vec![queue]),
-        None => Ok(()),
-    }
+pub(super) fn add_pending(db: &Database) -> Result<()> {
+    step(db, db.take_deferred())
 }
 
 /// One step for a queue. Returns whether more are left.
@@ -61,7 +52,7 @@ pub(super) fn distribute(db: &mut Database, name: &QueueName) -> Result<bool> {
 }
 
 /// Adds up to 1,000 items, and of up to 16 MiB, but at least those of one note. Then those of other queues whose groups have ended.
-pub(super) fn step(db: &Database, mut queues: Vec<i64>) -> Result<()> {
+fn step(db: &Database, mut queues: Vec<i64>) -> Result<()> {
     let (mut left, mut room) = (MAX_BATCH, MAX_BATCH_BYTES);
     while left > 0 && room > 0 {
         let Some(&queue) = queues.last() else { break };
@@ -70,7 +61,8 @@ pub(super) fn step(db: &Database, mut queues: Vec<i64>) -> Result<()> {
             continue;
         };
         if note.kinds & CANCELS != 0 {
-            left = left.saturating_sub(1 + cancel_members::step(db, queue, &note, left)?);
+            let looked = cancel_members::step(db, queue, (note.sequence, &note.trigger.id), left)?;
+            left = left.saturating_sub(1 + looked);
             continue;
         }
         let (follow_ups, size, member) = fired(db, &note)?;

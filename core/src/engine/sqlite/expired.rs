@@ -2,9 +2,9 @@
 
 use rusqlite::params;
 
-use super::change::renumber;
 use super::count_delta::CountDelta;
 use super::database::Database;
+use super::named::renumber;
 use super::readable::readable;
 use super::row::{read_priority, read_state};
 use super::{endings, events, expiry, follow_ups, unique};

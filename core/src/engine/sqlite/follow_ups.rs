@@ -209,7 +209,7 @@ fn note(
     db.run(NOTE, |s| {
         s.execute(params![number, queue, fired.follow_ups, kinds, last, fired.id, result])
     })?;
-    db.deferred.set(true);
+    db.note_deferred(queue);
     Ok(())
 }
 

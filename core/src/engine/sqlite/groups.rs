@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 
 use super::database::Database;
 use super::members::Report;
-use super::{distribute, endings, follow_ups};
+use super::{endings, follow_ups};
 use crate::Result;
 use crate::engine::generation::NO_SALT;
 use crate::engine::groups::{IN_FIELD, OPEN, read_state};
@@ -170,15 +170,14 @@ fn cancel(db: &Database, number: i64) -> Result<()> {
     const NEXT: &str = "SELECT queue FROM follow_up
         WHERE group_number = ?1 AND place IS NOT NULL AND queue > ?2 ORDER BY queue LIMIT 1";
     db.run(MARK, |s| s.execute([number, db.now as i64]))?;
-    let (mut queues, mut last) = (Vec::new(), 0);
+    let mut last = 0;
     loop {
         let next = db.run(NEXT, |s| s.query_row([number, last], |row| row.get(0)).optional())?;
         let Some(queue) = next else { break };
         follow_ups::note_sweep(db, queue, number, 0)?;
-        queues.push(queue);
         last = queue;
     }
-    distribute::step(db, queues)
+    Ok(())
 }
 
 /// Whether the members of the group with this number are cancelled.

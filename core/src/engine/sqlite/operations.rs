@@ -375,7 +375,7 @@ impl Engine for SqliteEngine {
         let (executor, name, change) = (self.executor()?, queue.clone(), change.clone());
         let change = move |db: &mut Database| {
             let changed = groups::change(db, &name, &change)?;
-            distribute::add_pending(db, &name)?;
+            distribute::add_pending(db)?;
             Ok(changed)
         };
         executor.run(true, self.until(), change).await

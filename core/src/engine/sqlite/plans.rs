@@ -146,9 +146,9 @@ fn use_groups(db: &mut Database, name: &QueueName) {
     let group = Group { queue: name.clone(), id: "g".into(), generation };
     let member = |id: &'static str| [Item::new("m").with_id(id).in_group(&group, 0)];
     distribute::add(db, name, &member("member")).unwrap();
-    assert!(
-        groups::change(db, name, &change(GroupChange::Cancel { generation })).unwrap().is_some()
-    );
+    let cancel = change(GroupChange::Cancel { generation });
+    assert!(groups::change(db, name, &cancel).unwrap().is_some());
+    distribute::add_pending(db).unwrap();
     distribute::add(db, name, &member("late")).unwrap();
     let found = groups::read(db, name, b"g", 0, 10).unwrap().unwrap();
     assert_eq!(found.states[0], PlaceState::Ended);

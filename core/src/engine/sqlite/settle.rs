@@ -10,8 +10,8 @@ use super::row::{
     COMPLETED, Stored, WITHOUT_DATA, read_priority, read_state, sort_key, state_number,
 };
 use super::{
-    cancel, change, distribute, endings, events, expired, expiry, extra, follow_ups, keys,
-    settings, succeed, unique,
+    cancel, distribute, endings, events, expired, expiry, extra, follow_ups, keys, named, settings,
+    succeed, unique,
 };
 use crate::Result;
 use crate::engine::{Complete, Ended, Extend, Fail, Release, Token};
@@ -160,7 +160,7 @@ fn complete_any(
         // Who comes late makes a new generation.
         number = match state {
             Some(State::Leased) => number,
-            _ => change::renumber(db, queue, number)?,
+            _ => named::renumber(db, queue, number)?,
         };
         // The death of an item that has expired is still to come.
         let expired = state != Some(State::Leased) && expiry::time_is_over(db, number)?;
