@@ -5,7 +5,7 @@ use leaseq::{ErrorKind, FollowUp, NewGroup, On, State, WorkQueue};
 
 use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 /// Does it, and once more if it was stopped.
 async fn again<T>(act: impl AsyncFn() -> leaseq::Result<T>) -> T {
@@ -26,9 +26,7 @@ async fn clean(queues: [&WorkQueue; 2]) {
 /// A group with members in two queues, of which one is leased, one gets a follow-up and one comes late.
 async fn stops(script: &str) {
     let mut stage = Stage::new().await;
-    let mut calls = 0;
-    loop {
-        calls += 1;
+    for calls in stopping_points() {
         let (home, far) = (stage.new_queue(), stage.new_queue());
         fail_after(&mut stage.raw, script, calls);
         let then = FollowUp::new(On::Ended, item("then").queue(home.name()));

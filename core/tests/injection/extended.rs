@@ -8,7 +8,7 @@ use leaseq::{
 use crate::fixtures::Leases;
 use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 const KEYS: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
 
@@ -173,7 +173,7 @@ async fn lease_fail_and_clean() {
 async fn a_taken_key_deletes_nobody() {
     for (script, ends) in [("complete extended", 0), ("remove", 1), ("purge", 2)] {
         let mut stage = stage().await;
-        for calls in 1.. {
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             let long = LeaseOptions::new(secs(1800)).wait(ms(0));
             queue.add_items([item("x").unique("k1"), item("ready")]).await.unwrap();

@@ -13,7 +13,7 @@ use leaseq::{
 use crate::fixtures::Leases;
 use crate::support::redis::{expect_waiters, fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 const LONG: Duration = Duration::from_secs(1800);
 
@@ -74,9 +74,7 @@ async fn work(bench: &Bench, queue: &WorkQueue) -> BTreeMap<String, usize> {
 async fn stops(script: &str, fires: &[&str], act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>) {
     let mut stage = Stage::new().await;
     for cleans in [true, false] {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             let leases = fixtures(&stage.bench, &queue).await;
             expect_waiters(&mut stage.raw, queue.name());
@@ -258,9 +256,7 @@ async fn plain_follow_ups_of_completions() {
     let cases =
         scripts.iter().flat_map(|&script| [0, 1, 2, 3].map(|n| (script, n % 2 == 0, n > 1)));
     for (script, cleans, is_chain) in cases {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             for n in 0..3 {
                 let follow_up = |item| FollowUp::new(On::Completed, item);
@@ -335,9 +331,7 @@ async fn plain_follow_ups_of_completions() {
 async fn stops_on_the_way(script: &str, renumbers: bool) {
     let mut stage = Stage::new().await;
     for cleans in [true, false] {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let source = stage.new_queue();
             let target = stage.new_queue();
             let sent = |id: &str| {
@@ -432,7 +426,7 @@ async fn what_is_renumbered() {
 #[tokio::test]
 async fn what_is_noted_twice_is_sent_once() {
     let mut stage = Stage::new().await;
-    for calls in 1.. {
+    for calls in stopping_points() {
         let source = stage.new_queue();
         let target = stage.new_queue();
         let sent = item("sent").queue(target.name());

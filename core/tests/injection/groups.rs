@@ -9,7 +9,7 @@ use leaseq::{
 
 use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 /// Does it, and once more if it was stopped.
 async fn again<T>(act: impl AsyncFn() -> leaseq::Result<T>) -> T {
@@ -35,9 +35,7 @@ async fn work(queue: &WorkQueue, called: &mut BTreeMap<String, usize>) {
 async fn stops(script: &str) {
     let mut stage = Stage::new().await;
     for cleans in [true, false] {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let (home, far) = (stage.new_queue(), stage.new_queue());
             fail_after(&mut stage.raw, script, calls);
             let then = |on, id: &str| FollowUp::new(on, item(id).queue(far.name()));

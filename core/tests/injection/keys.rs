@@ -13,7 +13,7 @@ use crate::fixtures::Leases;
 use crate::support::rates::{Set, begin_of, check};
 use crate::support::redis::{expect_waiters, fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 pub(crate) const LONG: Duration = Duration::from_secs(1800);
 
@@ -151,7 +151,7 @@ async fn stops_with(
     act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
 ) {
     let mut stage = Stage::new().await;
-    for calls in 1.. {
+    for calls in stopping_points() {
         let mut failed = false;
         for cleans in [true, false] {
             let queue = stage.new_queue();
@@ -349,7 +349,7 @@ async fn rates_of_keys() {
 async fn deep_clean() {
     for script in ["audit_items", "audit_keys", "audit_index", "mend_stray"] {
         let mut stage = Stage::new().await;
-        for calls in 1.. {
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             fixtures(&stage.bench, &queue).await;
             let key = |name| format!("leaseq:{{{}}}:{name}", queue.name());
@@ -380,7 +380,7 @@ async fn the_end_of_a_lease_that_stops_blocks_no_key() {
         ["complete extended", "release extended", "fail extended", "remove", "purge", "light_clean"]
     {
         let mut stage = Stage::new().await;
-        for calls in 1.. {
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             queue.add_items(["a1", "a2"].map(keyed)).await.unwrap();
             let leases = lease(&queue, secs(60)).await;

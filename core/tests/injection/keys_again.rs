@@ -9,7 +9,7 @@ use crate::fixtures::Leases;
 use crate::keys::{IDS, LONG, fixtures, keyed, lease, of, stops};
 use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 /// The item of an expired lease has come back before its first holder completes it.
 #[tokio::test]
@@ -113,7 +113,7 @@ fn ids_of(leases: &[Lease]) -> Vec<&str> {
 #[tokio::test]
 async fn a_queue_that_is_dropped_and_used_again() {
     let mut stage = Stage::new().await;
-    for calls in 1.. {
+    for calls in stopping_points() {
         let queue = stage.new_queue();
         let leases = fixtures(&stage.bench, &queue).await;
         fail_after(&mut stage.raw, "drop", calls);

@@ -5,7 +5,7 @@ use leaseq::{FollowUp, Group, Item, NewGroup, On, PlaceState, WorkQueue};
 
 use crate::support::redis::{fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 use PlaceState::{Ended, Open};
 
@@ -74,9 +74,7 @@ impl Queues {
 async fn stops(is_repeated_by_another: bool) {
     let mut stage = Stage::new().await;
     for later in [false, true] {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let queues = Queues::new(&mut stage).await;
             let other = stage.bench.client().await.queue(queues.far.name()).unwrap();
             let when = format!("stopped after call {calls}, later: {later}");

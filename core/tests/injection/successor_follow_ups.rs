@@ -11,7 +11,7 @@ use leaseq::{
 
 use crate::support::redis::{expect_waiters, fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 const LONG: Duration = Duration::from_secs(1800);
 const SOURCES: [&str; 5] = ["by id", "by key", "large", "itself", "plain"];
@@ -72,9 +72,7 @@ enum Then {
 async fn stops(script: &str, sends: bool, act: impl AsyncFn(&WorkQueue, &[Lease]) -> Result<()>) {
     let mut stage = Stage::new().await;
     for then in [Then::LeasesEnd, Then::Repeated, Then::Cleaned] {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             let target = if sends { stage.new_queue() } else { queue.clone() };
             let waited = [item("first"), item("second").unique("key"), item("third")];

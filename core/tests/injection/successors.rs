@@ -12,7 +12,7 @@ use leaseq::{
 use crate::fixtures::Leases;
 use crate::support::redis::{expect_waiters, fail_after, has_failed};
 use crate::support::*;
-use crate::verify::Stage;
+use crate::verify::{Stage, stopping_points};
 
 const LONG: Duration = Duration::from_secs(1800);
 /// `own`: its successor has another unique key; `named`: and is named by its key only.
@@ -85,9 +85,7 @@ async fn stops(
 ) {
     let mut stage = Stage::new().await;
     for cleans in [true, false] {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let queue = stage.new_queue();
             let leases = fixtures(&queue, stores).await;
             expect_waiters(&mut stage.raw, queue.name());

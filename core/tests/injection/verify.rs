@@ -10,6 +10,14 @@ use crate::fixtures::{ALL, Leases, add_fixtures};
 use crate::support::redis::{Redis, expect_waiters, fail_after, has_failed};
 use crate::support::*;
 
+/// After which of its calls a script is stopped, one after the other: the first one, then every third, from a random one on. All
+/// in long tests (`LEASEQ_STRESS`).
+pub(crate) fn stopping_points() -> impl Iterator<Item = u32> {
+    let step = if std::env::var_os("LEASEQ_STRESS").is_some() { 1 } else { 3 };
+    let second = rand::random_range(2..2 + step);
+    std::iter::once(1).chain((second..).step_by(step as usize))
+}
+
 pub(crate) struct Stage {
     pub(crate) bench: Bench,
     pub(crate) raw: Connection,
@@ -56,9 +64,7 @@ impl Stage {
         prepare: impl AsyncFn(&Bench, &WorkQueue) -> Leases,
         act: impl AsyncFn(&WorkQueue, &Leases) -> Result<()>,
     ) {
-        let mut calls = 0;
-        loop {
-            calls += 1;
+        for calls in stopping_points() {
             let queue = self.new_queue();
             if self.events {
                 let most = SettingsChange::new().events(1_000_000);

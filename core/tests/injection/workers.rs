@@ -7,6 +7,7 @@ use leaseq::{Beat, Client, ErrorKind, Result, WorkerAction, WorkerId, WorkersOpt
 
 use crate::support::redis::{Redis, fail_after, has_failed};
 use crate::support::*;
+use crate::verify::stopping_points;
 
 const SWEPT: std::time::Duration = std::time::Duration::from_secs(3_600);
 
@@ -48,7 +49,7 @@ impl Registry {
         act: impl AsyncFn(&Client, &WorkerId) -> Result<()>,
         verify: impl AsyncFn(&Client, &WorkerId, bool),
     ) {
-        for calls in 1.. {
+        for calls in stopping_points() {
             let worker = WorkerId::new(format!("{script} {calls}")).with_instance("1");
             prepare(&self.client, &worker).await;
             fail_after(&mut self.raw, script, calls);
