@@ -11,12 +11,13 @@
  *   ANSWER_JOIN           missed    The join to a group that is cancelled is answered with that.
  *   SWEEP_MARKED          missed    A queue that learns that the group is cancelled cancels all its members.
  *   MARK_CANCELLED        missed    It also marks the group, before it has gone through them.
- *   SWEEP_LATER           missed    An add that finds that mark lets the members be gone through again.
- *   SWEEP_ATTACHED        missed    So does whoever gives a member another name.
+ *   SWEEP_LATER           missed    An add that finds that mark has its own members cancelled later.
+ *   SWEEP_ATTACHED        missed    So has whoever gives a member another name, while a sweep is noted.
  *   JOIN_AGAIN            missed    An old mark goes as a whole, so the next member joins again.
  */
 #define MEMBERS 2
 #define NAMES 3  /* places of names in the order in which they are gone through */
+#define ONLY 10  /* a sweep of one name: this and the name, instead of the name behind which it goes on */
 #ifndef MOST
 #define MOST 2   /* reports on the way, of each kind, and sweeps */
 #endif
@@ -80,7 +81,7 @@ inline add(which, n) {
 	:: mark == joined -> write_member(which, n)
 	:: mark == cancelled ->
 		if
-		:: SWEEP_LATER -> sweeps!0
+		:: SWEEP_LATER -> sweeps!ONLY + n
 		:: else
 		fi;
 		write_member(which, n)
@@ -93,7 +94,7 @@ inline attach(which, n) {
 	printf("attach: %d as %d\n", which, n);
 	if
 	:: mark == none -> join()
-	:: mark == cancelled && SWEEP_ATTACHED -> sweeps!0
+	:: mark == cancelled && SWEEP_ATTACHED && len(sweeps) > 0 -> sweeps!ONLY + n
 	:: else
 	fi;
 	if
@@ -136,10 +137,10 @@ inline take_cancel() {
 	mark = (MARK_CANCELLED -> cancelled : mark)
 }
 
-/* One step of a sweep: the next name. */
+/* One step of a sweep: the next name, or the only one. */
 inline sweep() {
 	sweeps?cursor;
-	next = 0; m = 0;
+	next = (cursor > ONLY -> cursor - ONLY : 0); m = 0;
 	do
 	:: m < MEMBERS ->
 		if
@@ -160,7 +161,7 @@ inline sweep() {
 	:: else -> break
 	od;
 	if
-	:: next != 0 -> sweeps!next
+	:: next != 0 && cursor < ONLY -> sweeps!next
 	:: else
 	fi;
 	cursor = 0; next = 0; m = 0
