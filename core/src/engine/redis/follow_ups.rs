@@ -16,14 +16,14 @@ use crate::name::QueueName;
 use crate::options::ms;
 use crate::random;
 
-/// Flag of a name, its first byte: what it names has a follow-up that wants the result of the completion.
+/// Flag of a name, its first byte: what it names has a follow-up that wants the result of the completion. All flags stand in
+/// `scripts/parts/fire.lua`.
 const WANTS_RESULT: u8 = 1;
 /// It has the place of a member of a group.
 const IS_MEMBER: u8 = 2;
 /// It has one follow-up, which a completion fires, for its own queue, and which is as plain items are, but perhaps for follow-ups
 /// of its own and the trigger: a step of a chain.
 const IS_PLAIN: u8 = 4;
-// `scripts/parts/fire.lua` has a list of all flags.
 /// The fields of a packed item: what comes behind its length and before its id.
 const FIELDS: usize = 35;
 

@@ -26,13 +26,13 @@ else
   for i, entry in ipairs(entries) do names[i] = string.sub(entry, #group + 2) end
 end
 -- The items that have these names now: not those whose ends wait for distribute.lua.
-local ids, numbers = {}, {}
+local ids = {}
 for i, packed in ipairs(#names > 0 and redis.call('HMGET', FOLLOW_UPS, unpack(names)) or {}) do
   local fine, id = pcall(owner_of_packed, packed or '')
   ids[i] = fine and id or ''
   if not packed then strays[#strays + 1] = entries[i] end
 end
-for i, number in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}) do numbers[i] = number end
+local numbers = #ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {}
 local found = read_items(numbers, { leased = true }, MAX_REPLY)
 for i, number in ipairs(numbers) do
   local item = number and found[number]
@@ -48,9 +48,13 @@ end
 close_events()
 if #strays > 0 then redis.call('ZREM', MEMBERS, unpack(strays)) end
 -- The rest goes behind what these ends have noted, and what others have.
-local left = is_list and string.sub(rest, 2 + last * NAME) or names[last] or rest
-if is_list and left ~= '' or not is_list and (last < #names or #names == MOST) then
-  redis.call('RPUSH', DEFERRED, '0s' .. group .. ' ' .. (is_list and '=' or '') .. left)
+local left
+if is_list then
+  local names_left = string.sub(rest, 2 + last * NAME)
+  left = names_left ~= '' and '=' .. names_left
+elseif last < #names or #names == MOST then
+  left = names[last] or rest
 end
+if left then write_notes({ '0s' .. group .. ' ' .. left }) end
 redis.call('LTRIM', DEFERRED, 1, -1)
 return what_is_left()

@@ -55,8 +55,7 @@ if what == 'cancel' then
   for queue in string.gmatch(string.sub(joined, 2), '[^ ]+') do
     notes[#notes + 1] = note_of_report(queue, 'x', id, number)
   end
-  for at = 1, #notes, 1000 do redis.call('RPUSH', DEFERRED, unpack(notes, at, math.min(#notes, at + 999))) end
-  if #notes > 0 then end_step.deferred = 'o' end
+  for at = 1, #notes, 1000 do write_notes({ unpack(notes, at, math.min(#notes, at + 999)) }) end
   group.changed = now
   redis.call('HSET', GROUPS, field, 'x' .. string.sub(joined, 2), 'G' .. id, pack_group(group))
   return number .. ' ' .. end_step.deferred

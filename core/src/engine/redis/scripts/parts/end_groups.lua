@@ -7,9 +7,7 @@ local function note_groups(groups)
     local kinds = group.completed == group.places and '5g' or '6g'
     if group.name ~= '' then notes[#notes + 1] = kinds .. group.name .. group.number end
   end
-  if #notes == 0 then return end
-  redis.call('RPUSH', DEFERRED, unpack(notes))
-  end_step.deferred = 'o'
+  write_notes(notes)
 end
 
 -- Tells those who wait that these groups have ended, or are gone. Comes after that.

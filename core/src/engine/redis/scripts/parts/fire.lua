@@ -5,8 +5,8 @@
 --   a digit  what fires: the sum of 1 (completion), 2 (death) and 4 (end of the run); or 8: nothing, but a member of a group has
 --            been replaced, which ends its place
 --   a letter `l`: it is the last note of the item, whose number is gone or retained; `d`: the item is dead, so it may be
---            completed late, or requeued, which begins a new run; `a`: it is about what a call adds; `o`: a member of a group
---            is requeued, and nothing fires; `g`: it is about a group that has ended
+--            completed late, or requeued, which begins a new run; `a`: it is about what a call adds, or was to add; `o`: a member
+--            of a group is requeued, and nothing fires; `g`: it is about a group that has ended
 --   the name, and the number of the item
 -- `0t`: another queue is told something, see parts/tell.lua. `0s`: members of a cancelled group are to be cancelled, which
 -- cancel_members.lua does: the queue of the group, its number, and the name behind which it goes on, with spaces between; or `=`
@@ -14,12 +14,6 @@
 -- The first byte of a name has flags: 1 if a follow-up wants the result of the completion, 2 if there is the place of a member of
 -- a group, 4 if completions may add what it names as parts/plain_follow_ups.lua does; 8 and 16 see parts/note_places.lua.
 local COMPLETES, DIES, ENDS = 1, 2, 4
-
-local function write_notes(notes)
-  if #notes == 0 then return end
-  redis.call('RPUSH', DEFERRED, unpack(notes))
-  end_step.deferred = 'o'
-end
 
 -- Items that end now, and fire this. `names`: by index, nil if none has any. `letter`: see above. `results`: by index, those
 -- of completions; they are kept for follow-ups that want them.

@@ -26,10 +26,7 @@ local function join_groups(names, may_sweep)
       notes[#notes + 1] = '0s' .. group .. ' =' .. table.concat(names_of[group])
     end
   end
-  if #notes > 0 then
-    redis.call('RPUSH', DEFERRED, unpack(notes))
-    end_step.deferred = 'o'
-  end
+  write_notes(notes)
   if #joined > 0 then
     -- Each looks at some others, so that old ones cannot pile up. Without one, the next member joins again.
     local sample = redis.call('HRANDFIELD', GROUPS, 3, 'WITHVALUES')

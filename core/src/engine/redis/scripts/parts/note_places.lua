@@ -62,6 +62,5 @@ local function note_places(answer)
   if #notes == 0 then return end
   if refuses and not was_refused then redis.call('HSET', META, 'format', EXTENDED, 'refused', 1) end
   redis.call('HSET', FOLLOW_UPS, unpack(fields))
-  redis.call('RPUSH', DEFERRED, unpack(notes))
-  end_step.deferred = 'o'
+  write_notes(notes)
 end

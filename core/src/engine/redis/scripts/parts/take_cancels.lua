@@ -8,7 +8,6 @@ local function take_cancels(cancels, source, format)
     notes[i] = '0s' .. group .. ' '
     values[2 * i - 1], values[2 * i] = 'J' .. group, 'x ' .. text(now)
   end
-  redis.call('RPUSH', DEFERRED, unpack(notes))
-  end_step.deferred = 'o'
+  write_notes(notes)
   redis.call('HSET', GROUPS, unpack(values))
 end

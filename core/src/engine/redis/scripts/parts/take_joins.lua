@@ -15,9 +15,6 @@ local function take_joins(joins, source)
       end
     end
   end
-  if #notes > 0 then
-    redis.call('RPUSH', DEFERRED, unpack(notes))
-    end_step.deferred = 'o'
-  end
+  write_notes(notes)
   if #values > 0 then redis.call('HSET', GROUPS, unpack(values)) end
 end
