@@ -50,7 +50,7 @@ async fn fixtures(bench: &Bench, queue: &WorkQueue) -> Leases {
 }
 
 /// Completes whatever comes; returns how often each came.
-async fn work(bench: &Bench, queue: &WorkQueue) -> BTreeMap<String, usize> {
+pub(crate) async fn work(bench: &Bench, queue: &WorkQueue) -> BTreeMap<String, usize> {
     let mut came = BTreeMap::new();
     for _ in 0..6 {
         loop {
@@ -245,86 +245,6 @@ async fn what_is_distributed() {
         queue.fail_many_with(failures, options).await.map(drop)
     })
     .await;
-}
-
-/// Follow-ups without options, and chains of them, which completions add by a shorter way. Wherever the script stops, each comes
-/// once.
-#[tokio::test]
-async fn plain_follow_ups_of_completions() {
-    let mut stage = Stage::new().await;
-    let scripts = ["complete extended", "complete_and_lease extended"];
-    let cases =
-        scripts.iter().flat_map(|&script| [0, 1, 2, 3].map(|n| (script, n % 2 == 0, n > 1)));
-    for (script, cleans, is_chain) in cases {
-        for calls in stopping_points() {
-            let queue = stage.new_queue();
-            for n in 0..3 {
-                let follow_up = |item| FollowUp::new(On::Completed, item);
-                let next = item(format!("{n}-next"));
-                let follow_up = match is_chain {
-                    true => {
-                        let last = follow_up(item(format!("{n}-last"))).with_trigger();
-                        follow_up(next.follow_up(last)).with_trigger()
-                    }
-                    false => follow_up(next),
-                };
-                queue.add_item(item(n.to_string()).follow_up(follow_up)).await.unwrap();
-            }
-            let options = LeaseOptions::new(LONG).wait(Duration::ZERO);
-            let leases = queue.lease_many(3, options).await.unwrap();
-            expect_waiters(&mut stage.raw, queue.name());
-            fail_after(&mut stage.raw, script, calls);
-            let mut came = BTreeMap::new();
-            let answer = match script {
-                "complete extended" => {
-                    queue.complete_many(&leases).await.map(|done| (done, vec![]))
-                }
-                _ => {
-                    let both = queue.complete_and_lease(&leases, 2, at_once()).await;
-                    both.map(|both| (both.completed, both.leases))
-                }
-            };
-            let failed = has_failed(&mut stage.raw, script);
-            eprintln!("{script} stopped after call {calls}, {cleans}, {is_chain}: {failed}");
-            match answer {
-                Ok((done, leased)) => {
-                    assert_eq!(done, [true; 3]);
-                    // They are there for the same step.
-                    assert_eq!(leased.len(), if script == "complete extended" { 0 } else { 2 });
-                    for id in ids(&leased) {
-                        *came.entry(id).or_default() += 1;
-                    }
-                    queue.complete_many(&leased).await.unwrap();
-                }
-                Err(error) => assert!(failed && error.kind() == ErrorKind::Internal, "{error}"),
-            }
-            for _ in 0..2 {
-                if cleans {
-                    queue.deep_clean().await.unwrap();
-                    assert_sound(&queue).await;
-                }
-                for (id, times) in work(&stage.bench, &queue).await {
-                    *came.entry(id).or_default() += times;
-                }
-                queue.deep_clean().await.unwrap();
-            }
-            for n in 0..3 {
-                for (name, expected) in [("next", 1), ("last", usize::from(is_chain))] {
-                    let times = came.get(&format!("{n}-{name}")).copied().unwrap_or(0);
-                    assert_eq!(times, expected, "{n}-{name}: {came:?}");
-                }
-            }
-            let prefix = format!("leaseq:{{{}}}", queue.name());
-            for key in ["deferred", "follow_ups"] {
-                let key = format!("{prefix}:{key}");
-                assert_eq!(stage.raw.exists::<_, bool>(&key), Ok(false), "{key}");
-            }
-            if !failed {
-                assert!(calls > 1, "{script} makes no call");
-                break;
-            }
-        }
-    }
 }
 
 /// What the end of items adds to another queue. Wherever a script of either queue stops, each is added once.

@@ -17,6 +17,7 @@ mod groups;
 mod history;
 mod keys;
 mod keys_again;
+mod plain_follow_ups;
 mod refused;
 mod scenarios;
 mod schedules;

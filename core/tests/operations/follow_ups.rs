@@ -296,6 +296,33 @@ async fn an_add_that_returns_false_counts_as_delivered(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// Of a batch whose items all have one, some are not added, or are in the way of each other.
+async fn each_of_a_batch_has_its_own(bench: &Bench) {
+    let queue = bench.queue().await;
+    let followed = |id: &str, next: &str| {
+        item(id).follow_up(FollowUp::new(On::Completed, item(format!("{id}-{next}"))))
+    };
+    let batch = |next: &str| ["a", "b", "c", "b"].map(|id| followed(id, next));
+    let counts = async || queue.counts().await.unwrap().totals.added;
+    add(&queue, followed("b", "first")).await;
+    assert_eq!(queue.add_items(batch("second")).await.unwrap(), [true, false, true, false]);
+    let replacing = |next: &str| batch(next).map(|item| item.replace());
+    assert_eq!(queue.add_items(replacing("third")).await.unwrap(), [true, true, true, false]);
+    assert_eq!(counts().await, 6);
+    assert_eq!(fired(&queue).await, ["a", "a-third", "b", "b-third", "c", "c-third"]);
+    assert_eq!(counts().await, 9);
+    // Of two with the same unique key the first is added.
+    let unique = [followed("a", "x").unique("u"), followed("b", "x").unique("u")];
+    assert_eq!(queue.add_items(unique).await.unwrap(), [true, false]);
+    let lease = take(&queue).await;
+    // One waits for the end of the lease.
+    let waits = followed("a", "y").unique("u").replace().successor();
+    assert_eq!(queue.add_items([waits, followed("d", "y")]).await.unwrap(), [true, true]);
+    assert!(queue.complete(&lease).await.unwrap());
+    assert_eq!(fired(&queue).await, ["a", "a-x", "a-y", "d", "d-y"]);
+    assert_sound(&queue).await;
+}
+
 async fn large_items_and_new_generations_keep_theirs(bench: &Bench) {
     let queue = bench.queue().await;
     let large = || {
@@ -454,6 +481,7 @@ on_every_engine!(
     triggers_come_without_a_result_that_is_too_large,
     calls_add_items_if_they_end_theirs,
     an_add_that_returns_false_counts_as_delivered,
+    each_of_a_batch_has_its_own,
     large_items_and_new_generations_keep_theirs,
     many_with_many_are_added_step_by_step,
     what_is_invalid_changes_nothing,

@@ -153,12 +153,16 @@ async fn members_that_are_not_listed_are_damage() {
 }
 
 #[tokio::test]
-async fn a_note_of_a_sweep_that_cannot_be_read_is_dropped() {
+async fn a_note_that_cannot_be_read_is_dropped() {
     let mut stage = Stage::new().await;
-    for note in ["0s", "0shome", "0shome 1aaaaa ", "0t", "0thome \0", "0tno queue"] {
+    let sweeps = ["0s", "0shome", "0shome 1aaaaa ", "0t", "0thome \0", "0tno queue"];
+    let ends = ["", "5", "5l", "5p", "5p:", "5p1aaaaa", "5p1aaaaa 2aaaaa:\u{4}no name", "5p :"];
+    let many =
+        format!("5p{}:{}", "1aaaaa ".repeat(9_000), "\u{4}\0\0\0\u{1}no name at".repeat(9_000));
+    for note in [&sweeps[..], &ends, &[&many]].concat() {
         stage.raw.rpush::<_, _, ()>("leaseq:{far}:deferred", note).unwrap();
     }
-    for _ in 0..8 {
+    for _ in 0..16 {
         stage.far.light_clean().await.unwrap();
     }
     assert_eq!(stage.raw.exists("leaseq:{far}:deferred"), Ok(false));

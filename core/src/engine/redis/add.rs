@@ -113,9 +113,19 @@ fn add_more_options(command: &mut Cmd, items: &[&Item], follow_ups: &[(usize, Pa
         let (unique_for, replace, expires_in) = more(item);
         command.arg(i + 1).arg(unique_for).arg(replace).arg(expires_in);
     }
-    command.arg(follow_ups.len());
+    // Without indexes the script stores them as they come. It looks at each member of a group.
+    let without_indexes = follow_ups.len() == items.len()
+        && items.iter().all(|item| !item.follow_ups.is_empty() && item.group.is_none());
+    if without_indexes {
+        command.arg("*");
+    } else {
+        command.arg(follow_ups.len());
+    }
     for (i, packed) in follow_ups {
-        command.arg(i).arg(&packed.name[..]).arg(&*packed.bytes);
+        if !without_indexes {
+            command.arg(i);
+        }
+        command.arg(&packed.name[..]).arg(&*packed.bytes);
     }
     let keys = || items.iter().enumerate().filter_map(|(i, item)| Some((i, item.unique.as_ref()?)));
     let count = keys().count();

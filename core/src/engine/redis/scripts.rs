@@ -156,13 +156,16 @@ scripts! {
         parts ["keys" "now" "day" "format" "lane" "delivery" "plain_states" "plain_keys" "delete_items" "complete"]
         extended CompleteExtended "complete" ["keys" "now" "day" "extended" script "format_extended" "end_step" "endings" "lane"
         "notify_workers" "notify_cleaner" "delivery" "settings" "attached" events "events_save" "delete_leased" "retain" "release_owned" "complete_leased" "key_step"
+        "large" "note_plain"
         { "completions_fire" in "record" "details" "has_passed" "find_names" "fire" "completions_fire" }
         "notify_opened" { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "record" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
-        "delete_extended" "large" "entry" "salt_of_call" "renumber" "complete_late" }
-        { "add_at_once(numbers, names, results, added)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
-        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports" "collect" "plain_follow_ups"
-        "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted" "add_at_once_ends" "noted_arguments"
+        "delete_extended" "entry" "salt_of_call" "renumber" "complete_late" }
+        { "add_plain_follow_ups" in "number" "numbers_behind" "salt_of_call" "rate_look" "add_plain_follow_ups" }
+        { "add_at_once(numbers, names, results, added, together)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
+        "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports" "collect"
+        "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted"
+        "add_at_once_ends" "noted_arguments"
         "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "find_names" "fire" "unique" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }
@@ -186,13 +189,15 @@ scripts! {
         { "rate_functions" in "rate" "rate_turns" "rate_functions" } "use_settings"
         { "key_functions" in "find_keys" "last_order" "fronts" "open" "read_places" "write_places" "entry" "lines" "limit_of" "limits"
         "key_rate" "key_meters" "hold_blocked" "take_open" "raised" "key_times" "key_functions" } "use_keys" "what_is_left" "next_tick" "lease" "complete_leased"
-        { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
+        "note_plain" { "completions_fire" in "details" "has_passed" "find_names" "fire" "completions_fire" }
         { "begin_leaving" in "read_places" "write_places" "leaving" }
         { "complete_late" in "number" "without_key" "details" "has_passed" "release_keys" "states" "delete_items"
         "delete_extended" "entry" "salt_of_call" "renumber" "complete_late" }
-        { "add_at_once(numbers, names, results, added)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
-        "large" "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports" "collect" "plain_follow_ups"
-        "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted" "add_at_once_ends" "noted_arguments"
+        { "add_plain_follow_ups" in "number" "numbers_behind" "salt_of_call" "rate_look" "add_plain_follow_ups" }
+        { "add_at_once(numbers, names, results, added, together)" begins } "number" "salt_of_call" "incarnation" "rate_look" "notify_cleaner"
+        "details" "delay" "moves" "has_passed" "owner_of_packed" "unpack_items" "member_entry" "reports" "collect"
+        "own_arguments" "notes_of_call" "outbox" "reserve_numbers" "write_entries" "add_arguments" "add_at_once_begin" "add_noted"
+        "add_at_once_ends" "noted_arguments"
         "successors" { "find_conflicts" in "record" "unique" "conflicts" }
         { "make_room" in "record" "find_names" "fire" "unique" "release_keys" "keys_of"
         "states" "delete_items" "delete_extended" "find_keys" "keys_of_leases" "entry" "drop_entries" "discard" "confirmed" "drop_successors" "make_room" } { "key_section" in "record" "find_keys" "key_section" }

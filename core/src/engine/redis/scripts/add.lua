@@ -5,8 +5,9 @@
 --       parts/delay.lua), max_attempts (0: no limit). Then perhaps what makes a queue extended: how long the unique
 --       keys stay taken in any case (ms from now), whether the items replace others (1 or 0), in how many ms they
 --       expire (0: never); the count of those for which that differs, and for each of them: index and the same three;
---       the count of those with follow-ups, and for each of them: index, name and follow-ups (see parts/fire.lua). Indexes
---       above the count are of members of groups that have the id of an earlier item of the call, so they are not added;
+--       `*` and for each item its name and follow-ups (see parts/fire.lua), if all have some and none is a member of a group;
+--       else the count of those with follow-ups, and for each of them: index, name and follow-ups. Indexes above the count are
+--       of members of groups that have the id of an earlier item of the call, so they are not added;
 --       1 if an item has a key, else 0; 1 if several have the same unique key, else 0; the count of those with a
 --       unique key, and the keys if all have one, else for each: index and key
 --       The ids of one call differ from each other.

@@ -1,7 +1,4 @@
 -- The beginning of what adds follow-ups in the step that has ended their items, as distribute.lua would do it next.
-local found, notes, first, first_item = plain, nil, nil, nil
-if not found then
-  notes = notes_of_call(numbers, names, results, added)
-  if not notes then return end
-  found = collect(notes)
-end
+local notes, first, first_item = notes_of_call(numbers, names, results, added, together), nil, nil
+if not notes then return end
+local found = collect(notes)

@@ -1,4 +1,4 @@
 local function finish()
   end_notes()
-  if (plain or found.count == #notes) and #found.entries == 0 then end_step.deferred = '' end
+  if found.is_all and #found.entries == 0 then end_step.deferred = '' end
 end

@@ -7,13 +7,15 @@ for i = at + 1, options_end, 4 do options[tonumber(ARGV[i])] = i + 1 end
 local extended, usual, differing = options_end < #ARGV, options_end + 1, {}
 local keys, named, conflict, keyed, followed = {}, {}, false, false, {} -- keys, followed: by index
 local members -- index of a member of a group to where its name is; nil: there are none. See parts/note_places.lua
+local all_followed -- where the first name is, if each item has follow-ups; nil if anything is in the way
 if extended then
   local place = usual + 3
   local differing_end = place + 4 * tonumber(ARGV[place])
   for i = place + 1, differing_end, 4 do differing[tonumber(ARGV[i])] = i + 1 end
   place = differing_end + 1
-  local follow_ups_end = place + 3 * tonumber(ARGV[place])
-  for i = place + 1, follow_ups_end, 3 do
+  all_followed = ARGV[place] == '*' and place + 1 or nil
+  local follow_ups_end = place + (all_followed and 2 * count or 3 * tonumber(ARGV[place]))
+  for i = place + 1, all_followed and 0 or follow_ups_end, 3 do
     local index = tonumber(ARGV[i])
     followed[index] = i + 1
     if string.byte(ARGV[i + 1]) % 4 >= 2 then
@@ -39,6 +41,8 @@ for n = 1, #entries do conflict = conflict or entries[n] end
 -- Those that make room for others, those that have expired and lose their keys, and those that wait as successors.
 local old, expired, waits_for
 if conflict or redis.call('EXISTS', SUCCESSORS) == 1 then
+  for i = 1, all_followed and count or 0 do followed[i] = all_followed + 2 * i - 2 end
+  all_followed = nil
   old, expired, waits_for = find_conflicts(known, count, keys, function(i)
     return extended and ARGV[(differing[i] or usual) + 1] or '0'
   end)
@@ -61,6 +65,7 @@ end
 
 -- Writes the follow-ups of the new items. `number_of`: index of an item that is added to its number.
 local function write_follow_ups(number_of)
+  if all_followed then redis.call('HSET', FOLLOW_UPS, unpack(ARGV, all_followed, all_followed + 2 * count - 1)) end
   local names, n = {}, 0
   for i = 1, next(followed) and count or 0 do
     local name_at = followed[i]

@@ -6,7 +6,7 @@
 --   untrue                        its item has not ended
 --   requeued                      it was requeued since
 --   tell                          what another queue is told, instead of all that: see parts/tell.lua
-local MOST, MOST_NOTES = 1000, 500
+local MOST = 1000
 local DEATH, ADDED, LAST, GROUP_END = 100, 97, 108, 103 -- the letters `d`, `a`, `l` and `g`
 
 local function add_packed(note, packed)
@@ -14,9 +14,10 @@ local function add_packed(note, packed)
   if packed and #packed >= 2 then note.owner, note.first = owner_of_packed(packed) end -- else damage
 end
 
--- What the first notes add: `items`; `entries` for other queues, each with `queue` and `packed`; how many notes that are
--- (`count`); the fields of FOLLOW_UPS that go with them (`done`), and entries of MEMBERS (`left`); whether two items have the
--- same unique key (`twice`).
+-- What the first notes add: `items`; `entries` for other queues, each with `queue` and `packed`; how many elements of DEFERRED
+-- that are (`count`), and whether these are all of the notes (`is_all`); the fields of FOLLOW_UPS that go with them (`done`),
+-- and entries of MEMBERS (`left`); whether two items have the same unique key (`twice`). Notes that are `together` (of so many
+-- elements) are done in one step: each adds a plain item, unless an earlier one has its id.
 local function collect(notes)
   local found = { items = {}, entries = {}, done = {}, left = {}, twice = false, count = 0 }
   local ids, uniques, items, entries, done, none = {}, {}, found.items, found.entries, found.done, {}
@@ -45,7 +46,11 @@ local function collect(notes)
       local item = theirs[i]
       depends = depends or item.id and ids[item.id] or item.unique and item.replaces and uniques[item.unique]
     end
-    if depends and n > 1 then break end
+    if notes.together then
+      if theirs[1] and ids[theirs[1].id] then theirs = none end
+    elseif depends and n > 1 then
+      break
+    end
     for i = 1, #theirs do
       local item = theirs[i]
       if item.queue then
@@ -66,5 +71,7 @@ local function collect(notes)
     end
     if note.requeued then done[#done + 1] = note.name .. 'q' end
   end
+  found.is_all = found.count == #notes
+  found.count = notes.together or found.count
   return found
 end

@@ -54,11 +54,15 @@ local function complete(at, to)
   local taken = one_by_one and 0 or redis.call('ZREM', LEASED, unpack(numbers))
   if free_places then free_places() end
   if taken == count then
-    if next(names) or next(added) then completions_fire(numbers, names, results, added) end
+    local together = has_lists and next(names) and not next(added) and note_plain(numbers, names, results)
+    if not together and (next(names) or next(added)) then completions_fire(numbers, names, results, added) end
     complete_leased(numbers, ids, keys, retain_all, retain_of, results, release_owned, details)
     -- What successors have replaced may have left notes as well: distribute.lua reads them.
     local followed = has_lists and follow(numbers)
-    if end_step.deferred ~= '' and not followed and has_lists then add_at_once(numbers, names, results, added) end
+    if end_step.deferred ~= '' and not followed and has_lists
+      and not (together and add_plain_follow_ups(names, results, count)) then
+      add_at_once(numbers, names, results, added, together)
+    end
     return string.rep('1', count) .. end_step.deferred
   end
   local answers, moved = complete_late(numbers, ids, { deliveries = deliveries, strict = strict, details = details, keys = keys,

@@ -21,8 +21,10 @@
 --   GROUPS      see parts/groups.lua
 --   MEMBERS     see parts/member_entry.lua
 
--- The length of a name in FOLLOW_UPS, and that of a result that a follow-up gets.
-local NAME, MAX_COPIED_RESULT = 15, 65536
+-- The length of a name in FOLLOW_UPS, and a flag of it (see parts/note_plain.lua); the greatest length of a result that a
+-- follow-up gets; how many ends of items a step distributes at most; the length of the fields of a packed item (see
+-- parts/unpack_items.lua).
+local NAME, IS_PLAIN, MAX_COPIED_RESULT, MOST_NOTES, FIELDS_SIZE = 15, 4, 65536, 500, 35
 
 -- The rank of a held item is `(9 - priority) * RANKS + order`: the order is the negative one of an item that had come back to
 -- the front. OPEN has the keys whose lines may move, by the rank of the first item of each, or a lower one. Those whose

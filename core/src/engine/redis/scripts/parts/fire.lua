@@ -8,11 +8,12 @@
 --            completed late, or requeued, which begins a new run; `a`: it is about what a call adds, or was to add; `o`: a member
 --            of a group is requeued, and nothing fires; `g`: it is about a group that has ended
 --   the name, and the number of the item
+-- `5p`: as `5l` of one or more completed items, see parts/note_plain.lua: their numbers with spaces between, `:`, their names.
 -- `0t`: another queue is told something, see parts/tell.lua. `0s`: members of a cancelled group are to be cancelled, which
 -- cancel_members.lua does: the queue of the group, its number, and the name behind which it goes on, with spaces between; or `=`
 -- and the names of all that are meant, instead of one name.
 -- The first byte of a name has flags: 1 if a follow-up wants the result of the completion, 2 if there is the place of a member of
--- a group, 4 if completions may add what it names as parts/plain_follow_ups.lua does; 8 and 16 see parts/note_places.lua.
+-- a group, 4 if completions may add what it names as parts/add_plain_follow_ups.lua does; 8 and 16 see parts/note_places.lua.
 local COMPLETES, DIES, ENDS = 1, 2, 4
 
 -- Items that end now, and fire this. `names`: by index, nil if none has any. `letter`: see above. `results`: by index, those

@@ -1,19 +1,55 @@
--- Reads the first notes of DEFERRED: at most MOST_NOTES, and MAX_REPLY bytes, but at least one. See parts/fire.lua. In front of
--- the notes a mark may stand, see parts/reserve_numbers.lua.
+-- Reads the first notes of DEFERRED: of at most MOST_NOTES ends, and MAX_REPLY bytes, but at least one element. See
+-- parts/fire.lua. In front of the notes a mark may stand, see parts/reserve_numbers.lua.
+local TELLS, CANCELS, TOGETHER = 116, 115, 112 -- the letters `t`, `s` and `p`
+
+-- The notes in an element that parts/note_plain.lua has written, and how many bytes they may name. What is no such note is
+-- damage, and dropped.
+local function split_note(element)
+  local notes, size, at = {}, 0, (string.find(element, ':', 3, true) or #element) + 1
+  for number in string.gmatch(string.sub(element, 3, at - 2), '[^ ]+') do
+    local name = string.sub(element, at, at + NAME - 1)
+    local flags = #name == NAME and string.byte(name) or 0
+    if #notes < MOST_NOTES and (flags == IS_PLAIN or flags == IS_PLAIN + 1) then
+      local wants_result = flags > IS_PLAIN
+      notes[#notes + 1] = { kinds = 5, letter = LAST, name = name, number = number, wants_result = wants_result }
+      size = size + struct.unpack('>I4', name, 2) + (wants_result and MAX_COPIED_RESULT or 0)
+    end
+    at = at + NAME
+  end
+  return notes, size
+end
+
+-- Reads such elements of DEFERRED from this index on, at most so many. The notes have `together`: of how many elements they are.
+local SLICE = 16
+local function read_together(from, most)
+  local notes, room, slice = { together = 0 }, MAX_REPLY, nil
+  while notes.together < most do
+    local n = notes.together % SLICE + 1
+    if n == 1 then slice = redis.call('LRANGE', DEFERRED, from + notes.together, from + notes.together + SLICE - 1) end
+    if not slice[n] or string.byte(slice[n], 2) ~= TOGETHER then break end
+    local theirs, size = split_note(slice[n])
+    room = room - size
+    if notes.together > 0 and (room < 0 or #notes + #theirs > MOST_NOTES) then break end
+    for _, note in ipairs(theirs) do notes[#notes + 1] = note end
+    notes.together = notes.together + 1
+  end
+  return notes
+end
 
 -- Returns the notes: for each kinds, the letter as a byte, name, number, and whether a follow-up wants the result. And what the
 -- mark says: the numbers of the first entry and of the first item that these notes add. Then whether the first note is for
 -- cancel_members.lua, which nothing is read behind.
-local TELLS, CANCELS = 116, 115 -- the letters `t` and `s`
 local function read_notes()
   local byte, sub, read_size = string.byte, string.sub, struct.unpack
-  local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, 0, MOST_NOTES)
-  local count, first, first_item = string.match(found[1] or '', '^#(%d+) ([^ ]+) ([^ ]+)$')
-  if count then table.remove(found, 1) end
-  for n = 1, math.min(#found, count and tonumber(count) or MOST_NOTES) do
+  local front = redis.call('LRANGE', DEFERRED, 0, 1)
+  local count, first, first_item = string.match(front[1] or '', '^#(%d+) ([^ ]+) ([^ ]+)$')
+  local from, most = count and 1 or 0, tonumber(count or nil) or MOST_NOTES
+  if byte(front[1 + from] or '', 2) == TOGETHER then return read_together(from, most), first, first_item, false end
+  local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, from, MOST_NOTES)
+  for n = 1, math.min(#found, most) do
     local note = found[n]
     local kinds, letter = byte(note, 1, 2)
-    if letter == CANCELS then return notes, first, first_item, n == 1 end
+    if letter == CANCELS or letter == TOGETHER then return notes, first, first_item, letter == CANCELS and n == 1 end
     local tell = letter == TELLS and sub(note, 3) or nil
     local name, number = sub(note, 3, 2 + NAME), sub(note, 3 + NAME)
     kinds = (kinds or 48) - 48

@@ -7,7 +7,6 @@
 --   trigger comes (0: not) (2 bytes each), the length of its own follow-ups (4 bytes; 0: none)
 --   its stored id, its unique key, the name of its follow-ups, these, the name of the queue, and its record
 local FIELDS = '>BBBBBI6I6I6I2I2I2I2I4'
-local FIELDS_SIZE = 35
 -- Most have no options: the 24 bytes from the priority on. Then only the lengths behind these are read.
 local NO_OPTIONS, LENGTHS = string.rep('\0', 24), '>I2I2I2I4'
 
