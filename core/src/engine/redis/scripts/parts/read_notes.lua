@@ -19,7 +19,8 @@ local function split_note(element)
   return notes, size
 end
 
--- Reads such elements of DEFERRED from this index on, at most so many. The notes have `together`: of how many elements they are.
+-- Reads such elements of DEFERRED from this index on, at most so many: a few at a time, as each may have many ends. The notes
+-- have `together`: of how many elements they are.
 local SLICE = 16
 local function read_together(from, most)
   local notes, room, slice = { together = 0 }, MAX_REPLY, nil
@@ -41,13 +42,13 @@ end
 -- cancel_members.lua, which nothing is read behind.
 local function read_notes()
   local byte, sub, read_size = string.byte, string.sub, struct.unpack
-  local front = redis.call('LRANGE', DEFERRED, 0, 1)
-  local count, first, first_item = string.match(front[1] or '', '^#(%d+) ([^ ]+) ([^ ]+)$')
+  local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, 0, SLICE)
+  local count, first, first_item = string.match(found[1] or '', '^#(%d+) ([^ ]+) ([^ ]+)$')
   local from, most = count and 1 or 0, tonumber(count or nil) or MOST_NOTES
-  if byte(front[1 + from] or '', 2) == TOGETHER then return read_together(from, most), first, first_item, false end
-  local notes, room, found = {}, MAX_REPLY, redis.call('LRANGE', DEFERRED, from, MOST_NOTES)
-  for n = 1, math.min(#found, most) do
-    local note = found[n]
+  if byte(found[1 + from] or '', 2) == TOGETHER then return read_together(from, most), first, first_item, false end
+  if #found > SLICE then found = redis.call('LRANGE', DEFERRED, 0, MOST_NOTES) end
+  for n = 1, math.min(#found - from, most) do
+    local note = found[from + n]
     local kinds, letter = byte(note, 1, 2)
     if letter == CANCELS or letter == TOGETHER then return notes, first, first_item, letter == CANCELS and n == 1 end
     local tell = letter == TELLS and sub(note, 3) or nil
