@@ -8,11 +8,7 @@ use crate::Scale;
 use crate::cycles::{Cycles, Kind};
 use crate::report::{Bound, Report, Scene};
 use crate::server_time::{STEPS, Side, TURN};
-use crate::setup::{BATCH, DATA, Setup, at_once, fill, median};
-
-/// Microseconds of the server for a plain item, from add to completion, on the machine for which the limits were set, when it
-/// was quiet. The time added is given at that speed, because that of one machine changes threefold from day to day.
-const PLAIN: f64 = 3.6;
+use crate::setup::{BATCH, DATA, PLAIN, Setup, at_once, fill, median};
 
 pub(crate) async fn measure(scale: Scale, report: &mut Report) {
     report.scene(Scene::redis(format!("batches of {BATCH}")));
