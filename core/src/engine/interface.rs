@@ -13,7 +13,7 @@ use super::schedules::{Schedules, Swap, Swapped, WhichSchedules};
 use super::values::{
     Attach, Attached, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply, EndingPlace,
     Endings, Extend, Fail, KeyLimit, LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress,
-    Release, RequestId, Revise, Target, Token, Turn,
+    Purged, Release, RequestId, Revise, Target, Token, Turn,
 };
 use super::workers::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorkers, WhichWorkers,
@@ -193,15 +193,15 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// may be lost, so callers also ask now and then.
     async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings>;
 
-    /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so.
-    /// Returns how many, and how many it looked at (0: none is left).
+    /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so. Adds none of their
+    /// follow-ups, which could have the same state and be purged in the place of what is left.
     async fn purge(
         &self,
         queue: &QueueName,
         state: State,
         limit: u64,
         request_id: &RequestId,
-    ) -> Result<(u64, u64)>;
+    ) -> Result<Purged>;
 
     /// One bounded step; true if there is more to do at once.
     async fn light_clean(

@@ -26,8 +26,8 @@ pub(crate) use self::schedules::{Schedules, StoredSchedule, Swap, Swapped, Which
 pub(crate) use self::values::{
     AddedWith, Attach, Attached, Awaited, Bury, Cancellations, Complete, CompleteAndLeaseReply,
     Ended, EndingPlace, EndingReport, Endings, Extend, Fail, Found, KeyLimit, LeaseRequest,
-    LeaseStatus, Leased, LeasedItem, ListStep, Listed, Outcomes, Progress, Release, RequestId,
-    Revise, Subject, Target, Token, Turn,
+    LeaseStatus, Leased, LeasedItem, ListStep, Listed, Outcomes, Progress, Purged, Release,
+    RequestId, Revise, Subject, Target, Token, Turn,
 };
 pub(crate) use self::workers::{
     BeatAnswer, StoredBeat, StoredCommand, StoredName, StoredWorker, StoredWorkers, WhichWorkers,

@@ -429,3 +429,12 @@ pub(crate) struct Listed {
     /// `None` at the end.
     pub(crate) cursor: Option<Cursor>,
 }
+
+/// What one step of a purge has done.
+pub(crate) struct Purged {
+    pub(crate) removed: u64,
+    /// How many it looked at; 0: none is left.
+    pub(crate) seen: u64,
+    /// What it has removed has follow-ups, which [`Engine::distribute`] adds.
+    pub(crate) fires: bool,
+}

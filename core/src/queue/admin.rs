@@ -1,5 +1,7 @@
 //! Operations of operators on all items of a queue.
 
+use std::time::Instant;
+
 use super::work_queue::WorkQueue;
 use crate::Result;
 use crate::engine::RequestId;
@@ -76,7 +78,7 @@ impl WorkQueue {
 
     /// Removes every item of a state, as many as there are when it begins, and returns how many. Works in steps
     /// of up to 1,000 items: other clients can continue meanwhile, and each step has the client's time-out to
-    /// itself.
+    /// itself. [Follow-ups](crate::Item::follow_up) that it fires are added behind the last step, and are not purged.
     ///
     /// # Errors
     /// See [`WorkQueue`]. After an error, some items have been removed.
@@ -86,16 +88,34 @@ impl WorkQueue {
         let mut removed = 0;
         // That there is nothing to remove may also have to be confirmed.
         let mut more = left > 0 || context.engine.confirms();
+        let mut fires = false;
         while more {
             let limit = left.min(MAX_BATCH as u64);
             let step = async |request_id: &RequestId| {
                 context.engine.purge(queue, state, limit, request_id).await
             };
-            let (gone, seen) = self.dispatch.lanes.run(context.until(), step).await?;
-            removed += gone;
-            left = left.saturating_sub(gone);
-            more = left > 0 && seen > 0;
+            let purged = self.dispatch.lanes.run(context.until(), step).await?;
+            removed += purged.removed;
+            fires |= purged.fires;
+            left = left.saturating_sub(purged.removed);
+            more = left > 0 && purged.seen > 0;
+        }
+        if fires {
+            self.add_follow_ups().await;
         }
         Ok(removed)
+    }
+
+    /// Adds what ended items of the queue fire. What is left after the client's time-out, or an error, others add.
+    async fn add_follow_ups(&self) {
+        let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);
+        let until = context.until();
+        let mut more = true;
+        while more && Instant::now() < until {
+            more = context.engine.distribute(queue).await.unwrap_or_else(|error| {
+                tracing::debug!(%queue, %error, "follow-ups are left to others");
+                false
+            });
+        }
     }
 }

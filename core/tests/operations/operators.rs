@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use leaseq::State;
+use leaseq::{FollowUp, On, State};
 
 use crate::support::*;
 
@@ -132,6 +132,26 @@ async fn purge_removes_more_items_than_one_step(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// They have the state that is purged, and other priorities and delays: some stand before what the next steps remove.
+async fn a_purge_leaves_the_follow_ups_that_it_fires(bench: &Bench) {
+    for (state, delay) in [(State::Ready, Duration::ZERO), (State::Delayed, secs(60))] {
+        let queue = bench.queue().await;
+        let fires = |i: u32| {
+            let next = item(format!("next {i}")).priority(((i + 1) % 3) as u8).delay(delay / 2);
+            let item = item(format!("{i}")).priority((i % 3) as u8).delay(delay);
+            item.follow_up(FollowUp::new(On::Ended, next))
+        };
+        queue.add_items((0..1500).map(fires)).await.unwrap();
+        assert_eq!(queue.purge(state).await.unwrap(), 1500);
+        for i in 0..1500 {
+            assert_eq!(self::state(&queue, &format!("{i}")).await, None, "{i}");
+            assert_eq!(self::state(&queue, &format!("next {i}")).await, Some(state), "{i}");
+        }
+        assert_sound(&queue).await;
+        assert!(queue.drop_queue().await.unwrap());
+    }
+}
+
 async fn a_purged_lease_is_lost(bench: &Bench) {
     let queue = bench.queue().await;
     queue.add_item(item("a")).await.unwrap();
@@ -151,5 +171,6 @@ on_every_engine!(
     pause_and_resume_may_be_repeated,
     purge_removes_one_state,
     purge_removes_more_items_than_one_step,
+    a_purge_leaves_the_follow_ups_that_it_fires,
     a_purged_lease_is_lost,
 );

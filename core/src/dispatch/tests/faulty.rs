@@ -12,7 +12,7 @@ use crate::doctor::Diagnosis;
 use crate::engine::{
     Attach, Attached, Awaited, BeatAnswer, Bury, Cancellations, ChangeGroup, Complete,
     CompleteAndLeaseReply, EndingPlace, Endings, Engine, Extend, Fail, Generation, KeyLimit,
-    LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Release, RequestId, Revise,
+    LeaseRequest, Leased, ListStep, Listed, Outcomes, Progress, Purged, Release, RequestId, Revise,
     Schedules, StoredBeat, StoredCommand, StoredGroup, StoredName, StoredWorkers, Swap, Swapped,
     Target, Token, Turn, WhichEvents, WhichSchedules, WhichWorkers,
 };
@@ -328,7 +328,7 @@ impl Engine for Faulty {
         state: State,
         limit: u64,
         request_id: &RequestId,
-    ) -> Result<(u64, u64)> {
+    ) -> Result<Purged> {
         self.engine.purge(queue, state, limit, request_id).await
     }
 

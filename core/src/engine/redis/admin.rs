@@ -11,7 +11,7 @@ use super::scripts::Script;
 use super::stored_id::store_id;
 use super::{acl, follow_ups, names, number, record, reply};
 use crate::clean::LightReport;
-use crate::engine::{Bury, RequestId, Revise, Target};
+use crate::engine::{Bury, Purged, RequestId, Revise, Target};
 use crate::item::State;
 use crate::name::QueueName;
 use crate::{Error, Result};
@@ -118,15 +118,16 @@ pub(super) async fn purge(
     state: State,
     limit: u64,
     request_id: &RequestId,
-) -> Result<(u64, u64)> {
+) -> Result<Purged> {
     let reply = engine
         .run(queue, Script::Purge, request_id, |command| {
             command.arg(state.as_str()).arg(limit);
         })
         .await?;
-    let numbers = follow_ups::added(engine, queue, reply::text(reply)?).await;
-    let [removed, seen] = reply::numbers(&numbers)?;
-    Ok((removed, seen))
+    let mut answer = reply::text(reply)?;
+    let fires = reply::take_deferred(&mut answer);
+    let [removed, seen] = reply::numbers(&answer)?;
+    Ok(Purged { removed, seen, fires })
 }
 
 pub(super) async fn light_clean(

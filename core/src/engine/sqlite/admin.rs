@@ -8,7 +8,7 @@ use super::mend::set_right;
 use super::row::{Stored, WITHOUT_DATA, is_generation, state_number};
 use super::{distribute, endings, events, expiry, extra, follow_ups, successors, unique};
 use crate::Result;
-use crate::engine::{Ended, Target};
+use crate::engine::{Ended, Purged, Target};
 use crate::event::EventKind;
 use crate::item::State;
 use crate::name::QueueName;
@@ -122,8 +122,10 @@ pub(super) fn purge(
     name: &QueueName,
     state: State,
     limit: u64,
-) -> Result<(u64, u64)> {
-    let Some(queue) = db.queue(name)? else { return Ok((0, 0)) };
+) -> Result<Purged> {
+    let Some(queue) = db.queue(name)? else {
+        return Ok(Purged { removed: 0, seen: 0, fires: false });
+    };
     let numbers = db.rows(
         "SELECT number FROM item WHERE queue = ?1 AND state = ?2 AND sort_key > ?4 ORDER BY sort_key, position, number LIMIT ?3",
         // Of retained items, only those whose time has not passed.
@@ -146,8 +148,8 @@ pub(super) fn purge(
         let gone = extra::delete_item(db, queue, number, &mut delta)?;
         delta.removed += i64::from(gone.is_some());
     }
-    distribute::finish(db, queue, &delta)?;
+    db.count(queue, &delta)?;
     // In a damaged file, an entry without a row would be found again and again.
-    let gone = delta.removed as u64;
-    Ok((gone, gone))
+    let removed = delta.removed as u64;
+    Ok(Purged { removed, seen: removed, fires: !db.take_deferred().is_empty() })
 }
