@@ -130,6 +130,21 @@ async fn every_change_is_an_event(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
+/// Its lease has expired before, also if the item is retained.
+async fn a_late_completion_has_its_attempt(bench: &Bench) {
+    let queue = noted(bench, 100).await;
+    let ids = ["a", "b"];
+    queue.add_items(ids.map(item)).await.unwrap();
+    let leases = queue.lease_many(2, at_once()).await.unwrap();
+    bench.advance(secs(11));
+    queue.light_clean().await.unwrap();
+    let keep = CompleteOptions::new().retain(secs(60));
+    assert!(queue.complete(&leases[0]).await.unwrap());
+    assert!(queue.complete_with(&leases[1], keep).await.unwrap());
+    let all = shown(&read(&queue, &mut None, 100).await);
+    assert_eq!(all[all.len() - 2..], ["completed a 2", "completed b 2"]);
+}
+
 async fn an_event_names_the_generation(bench: &Bench) {
     let queue = noted(bench, 100).await;
     // Ids of different lengths, and one that is no text.
@@ -267,6 +282,7 @@ async fn a_reader_waits(bench: &Bench) {
 
 on_every_engine!(
     every_change_is_an_event,
+    a_late_completion_has_its_attempt,
     an_event_names_the_generation,
     only_the_last_ones_are_kept,
     a_reader_learns_of_what_it_has_missed,

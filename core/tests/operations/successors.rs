@@ -22,6 +22,10 @@ async fn leased(queue: &WorkQueue, ids: &[&str]) -> Vec<leaseq::Lease> {
 async fn sound(queue: &WorkQueue) {
     let report = queue.check().await.unwrap();
     assert!(report.is_sound(), "{:?}", report.details);
+    let counts = queue.counts().await.unwrap();
+    let ended = counts.dead + counts.completed + counts.cancelled;
+    let all = counts.ready + counts.delayed + counts.leased + counts.held + ended;
+    assert_eq!(report.items, all, "those that wait are no items yet");
 }
 
 async fn a_batch_may_have_all_kinds(bench: &Bench) {

@@ -3,8 +3,8 @@
 -- ARGV  [1] cursor, [2] how many entries to skip there, [3] at most how many to check, [4] 1 to mend, 0 to
 --       check, [5] longest lease, [6] longest delay or retention, in ms, [7] `large` before the sizes of large records were
 --       added up ('' if there was none): [3] takes account of these, but not of records added since
--- Reply [1] next cursor and [2] how many entries to skip there, [3] how many were checked, [4] number and
---       delivery of those that are not in any other state, so must be ready, [5] findings: damage,
+-- Reply [1] next cursor and [2] how many entries to skip there, [3] how many were checked, less the successors that
+--       wait, [4] number and delivery of those that are not in any other state, so must be ready, [5] findings: damage,
 --       number, 1 if mended
 local mend = ARGV[4] == '1'
 local meta = redis.call('HMGET', META, 'last', 'large', 'largest', 'format', 'keyed')
@@ -61,6 +61,7 @@ for i, number in ipairs(numbers) do fields[i] = '<' .. number end
 local waited_for = redis.call('HMGET', SUCCESSORS, unpack(fields))
 for i, leased in ipairs(waited_for) do waited_for[i] = leased or '' end
 for _, one in ipairs(find_successors(waited_for) or {}) do waits[one.number] = true end
+local checked = #numbers -- without those that wait
 
 local ids, id_places, leads = {}, {}, {} -- leads: the id of this item leads to it
 for i = 1, #records do
@@ -80,7 +81,7 @@ for n, owner in ipairs(#ids > 0 and redis.call('HMGET', IDS, unpack(ids)) or {})
   -- one's. That shows when all others have got their keys: mend_stray.lua decides.
   waits[number] = waits[number] and not leads[i] and not placed
   if waits[number] then
-    leads[i] = false
+    leads[i], checked = false, checked - 1
   elseif owner ~= number and not placed and unique_keys[i] then
     found('lost_id', number, false)
   elseif owner ~= number then
@@ -225,4 +226,4 @@ for _, call in pairs(writes) do
   elseif command == 'ZADD' then redis.call('ZADD', key, unpack(values))
   else redis.call('ZREM', key, unpack(values)) end
 end
-return { cursor, skip, #numbers, candidates, findings }
+return { cursor, skip, checked, candidates, findings }
