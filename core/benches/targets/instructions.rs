@@ -6,12 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use leaseq::Client;
+use leaseq::{Client, Item, SettingsChange};
 use leaseq_test_support::RedisServer;
 use tempfile::TempDir;
 
 use crate::cycles::{Cycles, Kind};
 use crate::server_time::{STEPS, Side, Step};
+use crate::setup::{BATCH, DATA, at_once};
 
 /// Items in a batch; how many batches are not counted, because the server compiles the scripts; and how many are.
 const SIZES: [(usize, usize, usize); 2] = [(100, 6, 100), (1, 600, 500)];
@@ -19,7 +20,7 @@ const SIZES: [(usize, usize, usize); 2] = [(100, 6, 100), (1, 600, 500)];
 /// How many items wait in a queue that is worked on all the time.
 const WAITING: [usize; 3] = [0, 100, 400];
 
-/// `only`: names of kinds, with commas between; `None` for all, and then also beside items that wait.
+/// `only`: names of kinds, or `held`, with commas between; `None` for all, and then also beside items that wait.
 pub(crate) async fn measure(only: Option<&str>) {
     let server = Callgrind::new();
     println!("instructions of the server for an item: add + lease + complete");
@@ -48,6 +49,9 @@ pub(crate) async fn measure(only: Option<&str>) {
             );
         }
     }
+    if only.is_none_or(|only| only.split(',').any(|name| name == "held")) {
+        held(&server).await;
+    }
     if only.is_some() {
         return;
     }
@@ -61,6 +65,45 @@ pub(crate) async fn measure(only: Option<&str>) {
             }
             println!("batches of {size:>3}, {:<22} {}", kind.name(), sums.join(", "));
         }
+    }
+}
+
+/// Items of one key, whose places a batch takes: all others are held first. And items of many keys, one of each at a time.
+async fn held(server: &Callgrind) {
+    const BATCHES: usize = 41;
+    for (keys, limit) in [(1, BATCH), (BATCH, 1)] {
+        let server = server.start();
+        let client = Client::connect(&server.url()).await.unwrap();
+        let queue = client.queue("held").unwrap();
+        queue.configure(SettingsChange::new().key_limit(limit as u32)).await.unwrap();
+        let mut counted = [0.0; 4];
+        for _ in 0..BATCHES {
+            let item = |n: usize| Item::new([b'x'; DATA]).key(format!("{:036}", n % keys));
+            let before = executed(server.pid());
+            queue.add_items((0..BATCH).map(item).collect::<Vec<_>>()).await.unwrap();
+            counted[0] += executed(server.pid()) - before;
+        }
+        let mut leases = queue.lease_many(BATCH, at_once()).await.unwrap();
+        let before = executed(server.pid());
+        while queue.counts().await.unwrap().ready > 0 {
+            assert!(queue.lease_many(BATCH, at_once()).await.unwrap().is_empty());
+        }
+        counted[1] = executed(server.pid()) - before;
+        assert!(queue.complete_many(&leases).await.unwrap().iter().all(|done| *done));
+        for _ in 1..BATCHES {
+            let before = executed(server.pid());
+            leases = queue.lease_many(BATCH, at_once()).await.unwrap();
+            let leased = executed(server.pid());
+            assert_eq!(queue.complete_many(&leases).await.unwrap(), [true; BATCH]);
+            counted[2] += leased - before;
+            counted[3] += executed(server.pid()) - leased;
+        }
+        let [add, hold, lease, complete] = counted.map(|count| count / (BATCH * BATCHES) as f64);
+        let sum = add + hold + lease + complete;
+        println!(
+            "batches of {BATCH}, held, {keys:>3} keys with limit {limit:>3}: {sum:>7.0} = \
+             {add:.0} + {hold:.0} (made held) + {lease:.0} + {complete:.0}"
+        );
     }
 }
 
