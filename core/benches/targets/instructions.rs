@@ -98,7 +98,10 @@ async fn held(server: &Callgrind) {
             counted[2] += leased - before;
             counted[3] += executed(server.pid()) - leased;
         }
-        let [add, hold, lease, complete] = counted.map(|count| count / (BATCH * BATCHES) as f64);
+        // The first batch is not held.
+        let held = (BATCH * (BATCHES - 1)) as f64;
+        let [add, hold, lease, complete] = counted.map(|count| count / held);
+        let add = add * held / (BATCH * BATCHES) as f64;
         let sum = add + hold + lease + complete;
         println!(
             "batches of {BATCH}, held, {keys:>3} keys with limit {limit:>3}: {sum:>7.0} = \

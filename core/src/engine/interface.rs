@@ -193,13 +193,14 @@ pub(crate) trait Engine: Send + Sync + 'static {
     /// may be lost, so callers also ask now and then.
     async fn wait_endings(&self, queue: &QueueName, after: EndingPlace) -> Result<Endings>;
 
-    /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so. Adds none of their
-    /// follow-ups, which could have the same state and be purged in the place of what is left.
+    /// Removes at most `limit` items of a state; with 0 it only [confirms](Engine::confirms) what is so. `from`: where an
+    /// earlier step says that it goes on; the first step goes no further than the newest item that it finds.
     async fn purge(
         &self,
         queue: &QueueName,
         state: State,
         limit: u64,
+        from: Option<&str>,
         request_id: &RequestId,
     ) -> Result<Purged>;
 

@@ -433,8 +433,6 @@ pub(crate) struct Listed {
 /// What one step of a purge has done.
 pub(crate) struct Purged {
     pub(crate) removed: u64,
-    /// How many it looked at; 0: none is left.
-    pub(crate) seen: u64,
-    /// What it has removed has follow-ups, which [`Engine::distribute`] adds.
-    pub(crate) fires: bool,
+    /// Where the next step goes on; `None`: nothing is left.
+    pub(crate) next: Option<String>,
 }

@@ -1,7 +1,5 @@
 //! Operations of operators on all items of a queue.
 
-use std::time::Instant;
-
 use super::work_queue::WorkQueue;
 use crate::Result;
 use crate::engine::RequestId;
@@ -76,46 +74,29 @@ impl WorkQueue {
         Ok(removed)
     }
 
-    /// Removes every item of a state, as many as there are when it begins, and returns how many. Works in steps
-    /// of up to 1,000 items: other clients can continue meanwhile, and each step has the client's time-out to
-    /// itself. [Follow-ups](crate::Item::follow_up) that it fires are added behind the last step, and are not purged.
+    /// Removes every item that has a state when it begins, and returns how many. What is added to the queue meanwhile stays,
+    /// also [follow-ups](crate::Item::follow_up) of the removed items. Works in steps of up to 1,000 items: other clients can
+    /// continue meanwhile, and each step has the client's time-out to itself.
     ///
     /// # Errors
     /// See [`WorkQueue`]. After an error, some items have been removed.
     pub async fn purge(&self, state: State) -> Result<u64> {
         let mut left = self.counts().await?.of(state);
         let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);
-        let mut removed = 0;
+        let (mut removed, mut next) = (0, None);
         // That there is nothing to remove may also have to be confirmed.
         let mut more = left > 0 || context.engine.confirms();
-        let mut fires = false;
         while more {
-            let limit = left.min(MAX_BATCH as u64);
+            let (limit, from) = (left.min(MAX_BATCH as u64), next.as_deref());
             let step = async |request_id: &RequestId| {
-                context.engine.purge(queue, state, limit, request_id).await
+                context.engine.purge(queue, state, limit, from, request_id).await
             };
             let purged = self.dispatch.lanes.run(context.until(), step).await?;
             removed += purged.removed;
-            fires |= purged.fires;
             left = left.saturating_sub(purged.removed);
-            more = left > 0 && purged.seen > 0;
-        }
-        if fires {
-            self.add_follow_ups().await;
+            next = purged.next;
+            more = left > 0 && next.is_some();
         }
         Ok(removed)
-    }
-
-    /// Adds what ended items of the queue fire. What is left after the client's time-out, or an error, others add.
-    async fn add_follow_ups(&self) {
-        let (context, queue) = (&self.dispatch.context, &self.dispatch.queue);
-        let until = context.until();
-        let mut more = true;
-        while more && Instant::now() < until {
-            more = context.engine.distribute(queue).await.unwrap_or_else(|error| {
-                tracing::debug!(%queue, %error, "follow-ups are left to others");
-                false
-            });
-        }
     }
 }

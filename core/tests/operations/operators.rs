@@ -132,7 +132,8 @@ async fn purge_removes_more_items_than_one_step(bench: &Bench) {
     assert_sound(&queue).await;
 }
 
-/// They have the state that is purged, and other priorities and delays: some stand before what the next steps remove.
+/// They have the state that is purged, and other priorities and delays: some stand before what the next steps remove. Others
+/// may add them between the steps.
 async fn a_purge_leaves_the_follow_ups_that_it_fires(bench: &Bench) {
     for (state, delay) in [(State::Ready, Duration::ZERO), (State::Delayed, secs(60))] {
         let queue = bench.queue().await;
@@ -141,15 +142,41 @@ async fn a_purge_leaves_the_follow_ups_that_it_fires(bench: &Bench) {
             let item = item(format!("{i}")).priority((i % 3) as u8).delay(delay);
             item.follow_up(FollowUp::new(On::Ended, next))
         };
-        queue.add_items((0..1500).map(fires)).await.unwrap();
-        assert_eq!(queue.purge(state).await.unwrap(), 1500);
-        for i in 0..1500 {
+        for first in [0, 1_500] {
+            queue.add_items((first..first + 1_500).map(fires)).await.unwrap();
+        }
+        let cleans = async || -> () {
+            loop {
+                queue.light_clean().await.unwrap();
+            }
+        };
+        let purged = tokio::select! {
+            purged = queue.purge(state) => purged.unwrap(),
+            () = cleans() => unreachable!(),
+        };
+        assert_eq!(purged, 3_000);
+        while queue.light_clean().await.unwrap().next_in == Some(Duration::ZERO) {}
+        for i in 0..3_000 {
             assert_eq!(self::state(&queue, &format!("{i}")).await, None, "{i}");
             assert_eq!(self::state(&queue, &format!("next {i}")).await, Some(state), "{i}");
         }
         assert_sound(&queue).await;
         assert!(queue.drop_queue().await.unwrap());
     }
+}
+
+/// They were there when it began, though newer ones have come before them.
+async fn a_purge_finds_what_stands_behind_newer_items(bench: &Bench) {
+    let queue = bench.queue().await;
+    let next = item("next").delay(secs(1));
+    let fires = item("first").delay(secs(1)).follow_up(FollowUp::new(On::Ended, next));
+    queue.add_items((0..1_200).map(|i| item(format!("{i}")).delay(secs(2)))).await.unwrap();
+    queue.add_item(fires).await.unwrap();
+    assert_eq!(queue.purge(State::Delayed).await.unwrap(), 1_201);
+    let counts = queue.counts().await.unwrap();
+    assert_eq!((counts.delayed, counts.totals.removed), (1, 1_201));
+    assert_eq!(state(&queue, "next").await, Some(State::Delayed));
+    assert_sound(&queue).await;
 }
 
 async fn a_purged_lease_is_lost(bench: &Bench) {
@@ -172,5 +199,6 @@ on_every_engine!(
     purge_removes_one_state,
     purge_removes_more_items_than_one_step,
     a_purge_leaves_the_follow_ups_that_it_fires,
+    a_purge_finds_what_stands_behind_newer_items,
     a_purged_lease_is_lost,
 );

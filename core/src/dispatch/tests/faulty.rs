@@ -327,9 +327,10 @@ impl Engine for Faulty {
         queue: &QueueName,
         state: State,
         limit: u64,
+        from: Option<&str>,
         request_id: &RequestId,
     ) -> Result<Purged> {
-        self.engine.purge(queue, state, limit, request_id).await
+        self.engine.purge(queue, state, limit, from, request_id).await
     }
 
     async fn light_clean(

@@ -117,17 +117,18 @@ pub(super) async fn purge(
     queue: &QueueName,
     state: State,
     limit: u64,
+    from: Option<&str>,
     request_id: &RequestId,
 ) -> Result<Purged> {
     let reply = engine
         .run(queue, Script::Purge, request_id, |command| {
-            command.arg(state.as_str()).arg(limit);
+            command.arg(state.as_str()).arg(limit).arg(from.unwrap_or_default());
         })
         .await?;
-    let mut answer = reply::text(reply)?;
-    let fires = reply::take_deferred(&mut answer);
-    let [removed, seen] = reply::numbers(&answer)?;
-    Ok(Purged { removed, seen, fires })
+    let answer = follow_ups::added(engine, queue, reply::text(reply)?).await;
+    let (removed, next) = answer.split_once(' ').unwrap_or((&answer, ""));
+    let [removed] = reply::numbers(removed)?;
+    Ok(Purged { removed, next: (!next.is_empty()).then(|| next.to_owned()) })
 }
 
 pub(super) async fn light_clean(

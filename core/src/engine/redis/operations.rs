@@ -214,9 +214,10 @@ impl Engine for RedisEngine {
         queue: &QueueName,
         state: State,
         limit: u64,
+        from: Option<&str>,
         request_id: &RequestId,
     ) -> Result<Purged> {
-        admin::purge(self, queue, state, limit, request_id).await
+        admin::purge(self, queue, state, limit, from, request_id).await
     }
 
     async fn light_clean(

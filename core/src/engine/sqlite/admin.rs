@@ -122,18 +122,21 @@ pub(super) fn purge(
     name: &QueueName,
     state: State,
     limit: u64,
+    newest: Option<i64>,
 ) -> Result<Purged> {
-    let Some(queue) = db.queue(name)? else {
-        return Ok(Purged { removed: 0, seen: 0, fires: false });
-    };
+    let Some(queue) = db.queue(name)? else { return Ok(Purged { removed: 0, next: None }) };
+    // What is added later, as a follow-up of what is removed, has a higher number.
+    let newest = newest.unwrap_or_else(|| db.last_number());
     let numbers = db.rows(
-        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 AND sort_key > ?4 ORDER BY sort_key, position, number LIMIT ?3",
+        "SELECT number FROM item WHERE queue = ?1 AND state = ?2 AND sort_key > ?4 AND number <= ?5
+            ORDER BY sort_key, position, number LIMIT ?3",
         // Of retained items, only those whose time has not passed.
         params![
             queue,
             state_number(state),
             limit as i64,
-            if state.is_retained() { db.now as i64 } else { i64::MIN }
+            if state.is_retained() { db.now as i64 } else { i64::MIN },
+            newest
         ],
         |row| row.get(0),
     )?;
@@ -148,8 +151,8 @@ pub(super) fn purge(
         let gone = extra::delete_item(db, queue, number, &mut delta)?;
         delta.removed += i64::from(gone.is_some());
     }
-    db.count(queue, &delta)?;
+    distribute::finish(db, queue, &delta)?;
     // In a damaged file, an entry without a row would be found again and again.
     let removed = delta.removed as u64;
-    Ok(Purged { removed, seen: removed, fires: !db.take_deferred().is_empty() })
+    Ok(Purged { removed, next: (removed > 0).then(|| newest.to_string()) })
 }

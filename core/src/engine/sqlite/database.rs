@@ -352,6 +352,11 @@ impl Database {
         self.opening.numbers.next(self.now)
     }
 
+    /// The last number that was given.
+    pub(super) fn last_number(&self) -> i64 {
+        self.opening.numbers.last()
+    }
+
     /// Runs a statement, which stays prepared.
     pub(super) fn run<T>(
         &self,

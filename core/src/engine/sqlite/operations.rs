@@ -237,12 +237,16 @@ impl Engine for SqliteEngine {
         queue: &QueueName,
         state: State,
         limit: u64,
+        from: Option<&str>,
         request_id: &RequestId,
     ) -> Result<Purged> {
         let name = queue.clone();
-        self.executor()?
-            .run(true, request_id.until, move |db| admin::purge(db, &name, state, limit))
-            .await
+        let newest = from.and_then(|from| from.parse().ok());
+        let step = move |db: &mut Database| admin::purge(db, &name, state, limit, newest);
+        let purged = self.executor()?.run(true, request_id.until, step).await?;
+        // The transaction has added a part of the follow-ups.
+        while purged.removed > 0 && self.distribute(queue).await.unwrap_or(false) {}
+        Ok(purged)
     }
 
     async fn light_clean(

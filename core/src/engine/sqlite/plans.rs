@@ -88,8 +88,8 @@ fn use_keys(db: &mut Database, name: &QueueName) {
     audit_keys::open_keys(db, name, Vec::new(), true, &mut Default::default()).unwrap();
     audit_keys::key_meters(db, name, Vec::new(), true, &mut Default::default()).unwrap();
     audit_keys::key_limits(db, name, Vec::new(), true, &mut Default::default()).unwrap();
-    admin::purge(db, name, State::Leased, 10).unwrap();
-    admin::purge(db, name, State::Held, 10).unwrap();
+    admin::purge(db, name, State::Leased, 10, None).unwrap();
+    admin::purge(db, name, State::Held, 10, None).unwrap();
     assert!(lease::lease(db, name, &wanted).unwrap().items.is_empty());
 }
 
@@ -162,7 +162,7 @@ fn keep_events(db: &mut Database, name: &QueueName) {
     settings::configure(db, name, &change(10)).unwrap();
     let item = |id: &'static str| Item::new("x").with_id(id);
     assert_eq!(add::add(db, name, &[item("event"), item("event 2")]).unwrap(), [true, true]);
-    admin::purge(db, name, State::Ready, 1).unwrap();
+    admin::purge(db, name, State::Ready, 1, None).unwrap();
     db.write_events().unwrap();
     let which = |after| WhichEvents { after, limit: 10 };
     let page = events::read(db, name, &which(Place::Start)).unwrap();
@@ -268,7 +268,7 @@ fn statements(db: &mut Database) -> BTreeSet<String> {
             let cursor = Some(begin.cursor_at("3:0:9".into()));
             list::list(db, &name, &ListStep { cursor, ..begin }).unwrap();
         }
-        admin::purge(db, &name, state, 2).unwrap();
+        admin::purge(db, &name, state, 2, None).unwrap();
     }
     let short = |id: &str| Item::new("x").with_id(id).expires_in(Duration::from_millis(1));
     add::add(db, &name, &(0..600).map(|i| short(&format!("short {i}"))).collect::<Vec<_>>())

@@ -1,32 +1,54 @@
 -- Removes items of one state, oldest first, in one bounded step.
 -- KEYS  see parts/keys.lua
--- ARGV  [1] lane, [2] number, [3] state, [4] at most how many (0 to 1,000)
--- Reply a string: how many were removed, and how many were looked at (0: the state is empty), perhaps
---       followed by what parts/end_step.lua has
+-- ARGV  [1] lane, [2] number, [3] state, [4] at most how many (0 to 1,000), [5] where an earlier step says that it goes on, or ''
+-- Reply a string: how many were removed, and, unless nothing is left, a space and where the next step goes on. Perhaps followed
+--       by what parts/end_step.lua has
 local done = load_reply()
 if done then return done end
 local refused = refusal(redis.call('HGET', META, 'format'))
 if refused then return refused end
 
+-- What is added later has a higher count, also follow-ups of what is removed, which may stand before what is left.
+local bound, place = string.match(ARGV[5], '^(%d+) (.*)$')
+local last = not bound and redis.call('HGET', META, 'last')
+local newest = tonumber(bound) or math.max(last and count_of(last) or 0, (now - YEAR_2026) * 256 - 1)
+local function is_newer(number) return (count_of(number) or 0) > newest end
+
 local sets = { delayed = DELAYED, leased = LEASED, dead = DEAD, completed = COMPLETED, cancelled = CANCELLED, held = HELD }
 local set, limit = sets[ARGV[3]], tonumber(ARGV[4])
-local numbers, list
-if limit == 0 then
-  numbers = {}
-elseif set then
+local numbers, list, scores, next_place = {}, nil, {}, nil
+if limit > 0 and set then
   -- Of retained items, only those whose time has not passed.
   local kept = set == COMPLETED or set == CANCELLED
-  numbers = redis.call('ZRANGE', set, kept and '(' .. text(now) or '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, limit)
-else
-  local popped = redis.call('LMPOP', 10, KEYS[READY], KEYS[READY + 1], KEYS[READY + 2], KEYS[READY + 3], KEYS[READY + 4],
-    KEYS[READY + 5], KEYS[READY + 6], KEYS[READY + 7], KEYS[READY + 8], KEYS[READY + 9], 'RIGHT', 'COUNT', limit)
-  numbers, list = popped and popped[2] or {}, popped and popped[1]
+  local found = redis.call('ZRANGE', set, place or kept and '(' .. text(now) or '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, limit,
+    'WITHSCORES')
+  for i = 1, #found, 2 do
+    if not is_newer(found[i]) then numbers[#numbers + 1], scores[#numbers + 1] = found[i], found[i + 1] end
+  end
+  -- Of those with one score, the newer ones stand behind the others.
+  if #found == 2 * limit then next_place = (is_newer(found[#found - 1]) and '(' or '') .. found[#found] end
+elseif limit > 0 then
+  local lists = {}
+  for priority = tonumber(place) or 0, 9 do lists[#lists + 1] = KEYS[READY + priority] end
+  local size = #lists
+  lists[size + 1], lists[size + 2], lists[size + 3] = 'RIGHT', 'COUNT', limit
+  local popped = redis.call('LMPOP', size, unpack(lists))
+  if popped then
+    list, numbers = popped[1], popped[2]
+    next_place = string.match(list, ':ready:(%d)$') or '0'
+    local older = 0
+    while numbers[older + 1] and not is_newer(numbers[older + 1]) do older = older + 1 end
+    put_back(list, numbers, older)
+    -- What stands behind a newer one has come there since.
+    if older == 0 then next_place = next_place ~= '9' and text(next_place + 1) or nil end
+  end
 end
 local removed = 0
 if #numbers > 0 then
   -- Records are read because they have the ids and the unique keys.
   local details = redis.call('HMGET', DETAILS, unpack(numbers))
   local fits = fitting_results(numbers, (fitting(details, MAX_REPLY, 1)), MAX_REPLY)
+  if set and fits < #numbers then next_place = scores[fits + 1] end
   if list then put_back(list, numbers, fits) end
   for i = #numbers, fits + 1, -1 do numbers[i] = nil end
   local existing, ids, known, their_details, keys, seen = {}, {}, {}, {}, {}, {}
@@ -59,6 +81,6 @@ if #numbers > 0 then
   report_endings('r', ids)
 end
 notify_opened()
-local answer = removed .. ' ' .. #numbers .. end_step.deferred
+local answer = text(removed) .. (next_place and ' ' .. text(newest) .. ' ' .. next_place or '') .. end_step.deferred
 save_reply(answer)
 return answer

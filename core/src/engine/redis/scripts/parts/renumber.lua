@@ -55,9 +55,10 @@ local function renumber(items, salt, kind)
   end
   redis.call('HSET', META, 'last', items[#items].number)
   if has_events() then
-    local numbers, stored_ids, packed = {}, {}, {}
-    for n, item in ipairs(items) do numbers[n], stored_ids[n], packed[n] = item.number, item.id, details[2 * n] end
-    note_events(kind, numbers, stored_ids, kind == 'c' and packed, 1)
+    local numbers, stored_ids, attempts = {}, {}, {}
+    for n, item in ipairs(items) do numbers[n], stored_ids[n], attempts[n] = item.number, item.id, details[2 * n] end
+    -- As parts/complete_late.lua notes those that are not retained.
+    note_events(kind, numbers, stored_ids, kind == 'c' and attempts, 1)
   end
   if large then redis.call('HSET', META, 'large', large, 'largest', text(largest)) end
   local owners = move_options(items, old, kind)
