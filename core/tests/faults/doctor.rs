@@ -22,7 +22,11 @@ fn finds(diagnosis: &Diagnosis, text: &str) -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_master_of_a_cluster_is_examined() {
-    let safe = RedisServer::builder().arg("--appendonly", "yes").arg("--appendfsync", "always");
+    // A disk that is busy for 2 s would be a reason for a replica to take over.
+    let safe = RedisServer::builder()
+        .arg("--appendonly", "yes")
+        .arg("--appendfsync", "always")
+        .arg("--cluster-replica-no-failover", "yes");
     let mut cluster = block_in_place(|| Cluster::start_with_replicas(safe));
     let masters: Vec<u16> = cluster.ports()[..3].to_vec();
     block_in_place(|| cluster.node(masters[1]).cli(&["CONFIG", "SET", "appendfsync", "no"]));
