@@ -770,7 +770,8 @@ async fn succeeding(stage: &mut Stage) {
                 queue.deep_clean().await.unwrap();
             }
         }
-        assert!(queue.check().await.unwrap().is_sound(), "after round {round}");
+        let checked = queue.check().await.unwrap();
+        assert!(checked.is_sound(), "after round {round}: {:?}", checked.details);
         for state in leaseq::State::ALL {
             queue.purge(state).await.unwrap();
         }
