@@ -245,7 +245,13 @@ impl Engine for SqliteEngine {
         let step = move |db: &mut Database| admin::purge(db, &name, state, limit, newest);
         let purged = self.executor()?.run(true, request_id.until, step).await?;
         // The transaction has added a part of the follow-ups.
-        while purged.removed > 0 && self.distribute(queue).await.unwrap_or(false) {}
+        let mut more = purged.removed > 0;
+        while more {
+            more = self.distribute(queue).await.unwrap_or_else(|error| {
+                tracing::debug!(%queue, %error, "follow-ups are left to others");
+                false
+            });
+        }
         Ok(purged)
     }
 
