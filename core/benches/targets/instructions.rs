@@ -24,10 +24,9 @@ const WAITING: [usize; 3] = [0, 100, 400];
 pub(crate) async fn measure(only: Option<&str>) {
     let server = Callgrind::new();
     println!("instructions of the server for an item: add + lease + complete");
+    let wanted = |name: &str| only.is_none_or(|only| only.split(',').any(|one| one == name));
     for (size, first, batches) in SIZES {
-        let wanted =
-            |kind: &Kind| only.is_none_or(|only| only.split(',').any(|name| name == kind.name()));
-        for kind in Kind::ALL.into_iter().filter(wanted) {
+        for kind in Kind::ALL.into_iter().filter(|kind| wanted(kind.name())) {
             let server = server.start();
             let client = Client::connect(&server.url()).await.unwrap();
             let mut cycles =
@@ -49,7 +48,7 @@ pub(crate) async fn measure(only: Option<&str>) {
             );
         }
     }
-    if only.is_none_or(|only| only.split(',').any(|name| name == "held")) {
+    if wanted("held") {
         held(&server).await;
     }
     if only.is_some() {
@@ -99,9 +98,9 @@ async fn held(server: &Callgrind) {
             counted[3] += executed(server.pid()) - leased;
         }
         // The first batch is not held.
-        let held = (BATCH * (BATCHES - 1)) as f64;
-        let [add, hold, lease, complete] = counted.map(|count| count / held);
-        let add = add * held / (BATCH * BATCHES) as f64;
+        let batches = [BATCHES, BATCHES - 1, BATCHES - 1, BATCHES - 1];
+        let [add, hold, lease, complete] =
+            std::array::from_fn(|i| counted[i] / (BATCH * batches[i]) as f64);
         let sum = add + hold + lease + complete;
         println!(
             "batches of {BATCH}, held, {keys:>3} keys with limit {limit:>3}: {sum:>7.0} = \

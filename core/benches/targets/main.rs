@@ -3,7 +3,7 @@
 //!
 //! `--quick` runs everything once and small, to see that it works; `--json FILE` writes the
 //! figures to a file as well, `--only PART` measures one part, one of `PARTS`. `--instructions` counts the
-//! server's instructions instead, with callgrind: of all kinds of items, or of those that are named behind it.
+//! server's instructions instead, with callgrind: of all kinds of items, or of those that are named behind it (`held`: of items that are held before).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a benchmark may stop")]
 
 mod bare;
